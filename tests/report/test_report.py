@@ -190,7 +190,7 @@ def test_the_page_refers_to_nothing_outside_and_its_identifiers_are_unique(whole
 
 def test_every_picture_has_a_title_a_description_and_text_that_can_be_searched(whole):
     tags = [tag for tag, _ in Tags(whole.page).found]
-    assert tags.count("svg") == tags.count("figcaption") == tags.count("desc") == 10
+    assert tags.count("svg") == tags.count("figcaption") == tags.count("desc") == 11
     assert tags.count("text") > 100
 
 
@@ -226,7 +226,7 @@ def test_many_features_stay_small_and_those_not_drawn_are_counted():
     p = predictions(500, features={f"x{i}": rng.normal(size=500) for i in range(15)})
     page = report_html(ss.validate(p))
     assert len(page) < 2_000_000
-    assert page.count("<svg") == 1 + 12 + 6
+    assert page.count("<svg") == 2 + 12 + 6
     assert "4 more features" in page
 
 

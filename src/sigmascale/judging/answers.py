@@ -183,11 +183,15 @@ def variables_of(values: Values) -> dict[str, Variable]:
     rows, w = values.rows, values.w
     variables = {v.name: v for v in Variable.all_of(rows, w)}
     if rows.time is not None and TIME not in variables:
-        at = rows.time.astype("datetime64[us]") if rows.time.dtype.kind == "M" else None
-        numbers = rows.time if at is None else at.astype(np.int64)
-        if numbers.min() < numbers.max():
-            time = Variable.of_numbers(TIME, numbers.astype(np.float64), w)
-            variables[TIME] = time
+        is_date = rows.time.dtype.kind == "M"
+        at = (
+            rows.time.astype("datetime64[us]").astype(np.int64)
+            if is_date
+            else rows.time
+        )
+        if at.min() < at.max():
+            time = Variable.of_numbers(TIME, at.astype(np.float64), w)
+            variables[TIME] = replace(time, is_date=is_date)
     return variables
 
 

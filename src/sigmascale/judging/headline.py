@@ -72,6 +72,8 @@ def _remedy(judged: Judged, words: Words) -> str:
     columns = columns_at_fault(judged, words)
     if judged.rows.distributions is not None:
         return "More rows to fit would tell what is left" if columns else ""
+    if columns == ["time"]:
+        return "Recalibrate by the latest rows, and watch those to come"
     if columns:
         return f"Recalibrate by {' and '.join(shorten(x, 30) for x in columns[:2])}"
     return "One factor mends it" if is_off else "Recalibrate"
@@ -146,7 +148,10 @@ def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
     if suspects:
         most = max(suspects, key=_how_sure)
         start = start if _T(judged) else f"{count} are few"
-        return f"{start}, but {words.suspected(most)}", _remedy(judged, words)
+        remedy = _remedy(judged, words)
+        if most.name == "bias":
+            remedy = "Correct the bias"
+        return f"{start}, but {words.suspected(most)}", remedy
     if _nothing_else(judged):
         return _on_average(judged, count), "Judge again with features"
     if not unsure:

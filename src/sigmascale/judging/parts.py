@@ -18,7 +18,7 @@ import numpy as np
 
 from .._support.checks import Bools, Floats, Ints
 from .questions import FEWEST
-from .variables import RARE, Variable, label_words, range_words
+from .variables import RARE, Variable, label_words
 
 FINENESS = (1, 2, 3, 5, 10, 20)
 ASKED = 5  # the fineness that a yes is about
@@ -88,21 +88,21 @@ class Parts:
         """Return between which values a part lies, None where open; a label twice."""
         v, bins = self.variable, np.flatnonzero(self.of_bin == part)
         if v.labels is None:
-            return v.range_of(int(bins[0]), int(bins[-1]) + 1)
+            return v.told(*v.range_of(int(bins[0]), int(bins[-1]) + 1))
         name = v.labels[bins[0]] if part != self.rest else RARE
         return name, name
 
     def words(self, part: int) -> str:
         """Return a part in words."""
         v = self.variable
-        low, high = self.ends(part)
         if v.name == "joint":
             return f"{IN_WORDS[self.fineness].replace('in every', 'a')} of all rows"
         if v.labels is None:
-            return range_words(v.name, low, high)
+            bins = np.flatnonzero(self.of_bin == part)
+            return v.run_words(int(bins[0]), int(bins[-1]) + 1)
         if part == self.rest:
             return f"{RARE} of {v.name}"
-        return label_words(v.name, low)
+        return label_words(v.name, self.ends(part)[0])
 
 
 def parts_of(v: Variable, fineness: int, n_rows: float) -> Parts | None:

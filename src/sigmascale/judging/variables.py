@@ -50,6 +50,8 @@ class Variable:
         Labels that are too rare to be judged one by one.
     is_by_value : bool
         Whether a number has so few values that each is a bin.
+    is_date : bool
+        Whether numbers are microseconds since 1970.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Variable:
     labels: tuple[str, ...] | None = None
     n_rare: int = 0
     is_by_value: bool = False
+    is_date: bool = False
 
     @classmethod
     def of_numbers(cls, name: str, x: Floats, w: Floats) -> Variable:
@@ -277,7 +280,14 @@ class Variable:
         start, stop = int(self.regions[0][region]), int(self.regions[1][region])
         if self.labels is not None:
             return self.labels[start], self.labels[start]
-        return self.range_of(start, stop)
+        return self.told(*self.range_of(start, stop))
+
+    def told(self, low: float | None, high: float | None) -> tuple[Any, Any]:
+        """Return the ends of a range as people read them: dates as text."""
+        if not self.is_date:
+            return low, high
+        first, last = (None if x is None else date_text(x) for x in (low, high))
+        return first, last
 
     def range_of(self, start: int, stop: int) -> tuple[float | None, float | None]:
         """Return between which numbers some bins lie, None where they are open."""
@@ -289,14 +299,39 @@ class Variable:
 
     def run_words(self, start: int, stop: int) -> str:
         """Return some bins of numbers in words."""
-        return range_words(self.name, *self.range_of(start, stop))
+        low, high = self.range_of(start, stop)
+        return self.range_words(low, high)
+
+    def range_words(self, low: float | None, high: float | None) -> str:
+        """Return a range in words, of dates as such."""
+        if not self.is_date:
+            return range_words(self.name, low, high)
+        first, last = self.told(low, high)
+        name = shorten(self.name, 30)
+        if first is None or last is None:
+            if first == last:
+                return f"all {name}"
+            return f"{name} until {last}" if first is None else f"{name} from {first}"
+        return f"{name} from {first} to {last}"
 
     def words(self, region: int) -> str:
         """Return a region in words."""
-        low, high = self.limits(region)
         if self.labels is None:
-            return range_words(self.name, low, high)
+            return self.run_words(*(int(x[region]) for x in self.regions[:2]))
+        low, _ = self.limits(region)
         return RARE + f" of {self.name}" if low == RARE else label_words(self.name, low)
+
+
+def date_text(x: float) -> str:
+    """Return microseconds since 1970 as a date, with the time of day if it has one.
+
+    >>> date_text(0.0), date_text(3.6e9)
+    ('1970-01-01', '1970-01-01T01:00')
+    """
+    at = np.datetime64(round(x), "us")
+    if at == at.astype("datetime64[D]"):
+        return str(at.astype("datetime64[D]"))
+    return str(at.astype("datetime64[m]"))
 
 
 def range_words(name: str, low: float | None, high: float | None) -> str:

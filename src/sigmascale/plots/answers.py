@@ -118,7 +118,7 @@ def _sides(found: list[Validation]) -> tuple[int, ...]:
 
 def _explain_limits(ax: Axes) -> None:
     """Put a legend of marks and lines above the axes, and above an axis of the bias."""
-    ax.plot([], [], color=SOFT, linewidth=4, alpha=0.45, label="range of all parts")
+    ax.plot([], [], color=SOFT, linewidth=4, alpha=0.45, label="all parts")
     legend = explain([ax])
     if ax.child_axes:  # of ticks, their numbers and their label
         raise_legend(legend, ax, 2.4 * text_size() + 14)
@@ -172,7 +172,7 @@ def _verdict(
         ax.plot([shown(near)], [y], markeredgewidth=2, zorder=5, **tick)
     at = shown(worst.estimate)
     mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
-    mark = {"label": "worst part, or fault", **mark, **look}
+    mark = {"label": "worst part", **mark, **look}
     if at in (1 / most, most):
         mark["marker"] = "<" if at < 1 else ">"
     ax.plot([at], [y], clip_on=False, **mark)
@@ -218,10 +218,9 @@ def local(
     """
     found = results_of(before, after, Validation, validate)
     first, tolerance = found[0], found[0].tolerance
-    if by not in first.rows.names or (question or by) not in first.verdicts:
-        known = ", ".join(
-            shorten(x, 30) for x in first.rows.names if x in first.verdicts
-        )
+    names = [*first.rows.names, *(["time"] if "time" in first.verdicts else [])]
+    if by not in names or (question or by) not in first.verdicts:
+        known = ", ".join(shorten(x, 30) for x in names if x in first.verdicts)
         msg = f"`by` must be one of {known}; found {quoted(by)}."
         raise InvalidInputError(msg, "no-column")
 
@@ -248,7 +247,11 @@ def local(
         for own in axes:
             factor_ticks(own, "y", low / 1.05, high * 1.05)
     wide = "widths should be multiplied by" if question else _FACTOR
-    label_axes(axes, variable(by), "bias in units of u" if is_bias else wide)
+    label_axes(
+        axes,
+        variable(by, 40 if len(axes) == 1 else 24),
+        "bias in units of u" if is_bias else wide,
+    )
     explain(axes, looks_of(found))
     return axes[0]
 
@@ -266,11 +269,15 @@ def _regions(
     numbers = ("estimate", "low", "high")
     found = np.array([[getattr(x, each) for each in numbers] for x in regions])
     estimate, low, high = np.clip(found, -1e3, 1e3).T
-    if rows.is_labelled(name):
+    is_time = name not in rows.names
+    if is_time and rows.time is not None and rows.time.dtype.kind == "M":
+        x = _dates(ax, rows, regions, estimate, look)
+    elif not is_time and rows.is_labelled(name):
         x = np.arange(len(regions))
         name_ticks(ax, [each.low_value for each in regions])
     else:
-        column = rows.columns[rows.position(name)]
+        column = rows.time if is_time else rows.columns[rows.position(name)]
+        assert column is not None
         first, last = float(column.min()), float(column.max())
         left, right = (
             np.array([end if value is None else value for value in values], dtype=float)
@@ -294,6 +301,28 @@ def _regions(
         mark |= {"marker": marker, "markerfacecolor": face, "label": _STATES[state]}
         if own.any():
             ax.plot(x[own], estimate[own], **mark)
+
+
+def _dates(
+    ax: Axes,
+    rows: Predictions,
+    regions: tuple[Region, ...],
+    estimate: Any,
+    look: Look,
+) -> Any:
+    """Draw ranges of dates; return their middles."""
+    assert rows.time is not None
+    first, last = rows.time.min(), rows.time.max()
+    left, right = (
+        np.array([end if x is None else x for x in values], "datetime64[us]")
+        for end, values in (
+            (first, [x.low_value for x in regions]),
+            (last, [x.high_value for x in regions]),
+        )
+    )
+    ax.hlines(estimate, left, right, color=look["color"], linewidth=1)
+    ax.tick_params(axis="x", rotation=20)
+    return left + (right - left) // 2
 
 
 _STATES = {"kept": "right", "open": "cannot tell", "broken": "wrong"}
