@@ -767,6 +767,23 @@ def test_parts_are_named_by_their_columns(fit, run):
     assert "by kind, mass" in str(told)
 
 
+def test_parts_are_offered_where_intervals_fail_for_a_label(sigmascale, run):
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["gas", "solid"], 4000, p=[0.8, 0.2])
+    u = rng.lognormal(0, 0.4, 4000)
+    error = u * np.where(kind == "solid", 2.5, 1.0) * rng.normal(size=4000)
+    frame = pl.DataFrame({"E": error, "u": u, "kind": kind})
+    frame[:2000].write_csv("known.csv")
+    frame[2000:].write_csv("new.csv")
+    fit = ("fit", "known.csv", "--feature", "kind", "--scaling", "temperature")
+    assert sigmascale(*fit, "-o", "r.json").code == 0
+    check = ("check", "new.csv", "--recalibrator", "r.json", "--claim", "intervals")
+    done = sigmascale(*check)
+    assert "--part=kind" in done.out
+    assert sigmascale(*fit, "--part", "kind", "-o", "r.json").code == 0
+    assert "--part" not in sigmascale(*check).out
+
+
 def test_columns_and_recalibrators_are_compared_on_the_same_rows(run, fit, sigmascale):
     FRAME[:300].write_csv("a.csv")
     frame = FRAME[300:].with_columns(u2=pl.col("u") * 2, bad=pl.lit(0.0))
