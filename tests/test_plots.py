@@ -518,10 +518,8 @@ def test_no_text_overprints_another_or_a_mark_in_print(printed, columns):
         drawn = [plots.comparison(rivals), plots.monitor(watched)]
         for sets, verdicts in ((printed[:1], judged[:1]), (printed, judged)):
             drawn += [getattr(plots, name)(*sets) for name in (*PAIRS, "reliability")]
-            drawn += [
-                plots.local_statistics(*sets, by="kind"),
-                plots.verdicts(*verdicts),
-            ]
+            drawn += [plots.verdicts(*verdicts), plots.certificate(*verdicts)]
+            drawn.append(plots.local_statistics(*sets, by="kind"))
             drawn += [plots.local(*verdicts, by=name) for name in ("u", "kind")]
         for ax in drawn:
             assert overprinted(ax.figure) == []

@@ -107,7 +107,8 @@ def verdicts(
     factor_ticks(ax, "x", 1 / most, most)
     if "bias" in first.verdicts:
         _bias_axis(ax, tolerance)
-    _explain_limits(ax)
+    longest = max(len(label.get_text()) for label in ax.get_yticklabels())
+    _explain_limits(ax, letter() * longest)
     return ax
 
 
@@ -116,10 +117,10 @@ def _sides(found: list[Validation]) -> tuple[int, ...]:
     return (-1, 1) if len(found) > 1 else (0,)
 
 
-def _explain_limits(ax: Axes) -> None:
+def _explain_limits(ax: Axes, beside: float) -> None:
     """Put a legend of marks and lines above the axes, and above an axis of the bias."""
     ax.plot([], [], color=SOFT, linewidth=4, alpha=0.45, label="all parts")
-    legend = explain([ax])
+    legend = explain([ax], beside=beside)
     if ax.child_axes:  # of ticks, their numbers and their label
         raise_legend(legend, ax, 2.4 * text_size() + 14)
 
@@ -391,7 +392,8 @@ def comparison(
     first = literal(found.names[0], 20)
     label_axes([ax], f"{TITLES[score]} minus that of {first}", "")
     ax.tick_params(axis="y", length=0)
-    explain([ax])
+    longest = max(len(label.get_text()) for label in ax.get_yticklabels())
+    explain([ax], beside=letter() * longest)
     return ax
 
 

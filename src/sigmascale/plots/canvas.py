@@ -310,11 +310,16 @@ def label_axes(axes: Sequence[Axes], x: str, y: str) -> None:
 
 
 def explain(
-    axes: Sequence[Axes], looks: Sequence[Look] = (), notes: Sequence[str] = ()
+    axes: Sequence[Axes],
+    looks: Sequence[Look] = (),
+    notes: Sequence[str] = (),
+    *,
+    beside: float = 0.0,
 ) -> Legend:
     """Put a legend above the axes, and above each panel what it shows, in its colour.
 
-    Of panels, the legend has what they share, in grey.
+    Of panels, the legend has what they share, in grey. Beside the axes stand words that
+    take `beside` points.
     """
     size = text_size()
     are_panels = len(axes) > 1
@@ -330,7 +335,7 @@ def explain(
     for ax in axes:
         handles, names = ax.get_legend_handles_labels()
         entries = dict(zip(names, handles, strict=True)) | entries
-    room = sum(width_of(ax) for ax in axes)
+    room = sum(width_of(ax) for ax in axes) - beside
     shown = [in_lines(name, room - 3 * size) for name in entries]
     n_columns = _columns(shown, room)
     look: Look = {"loc": "lower left", "borderaxespad": 0.2, "frameon": False}

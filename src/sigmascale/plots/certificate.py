@@ -32,10 +32,10 @@ SHOWN = (1, 2, 5, 10)  # finenesses; thirds and twentieths would crowd it
 WIDE = 5.0  # inches from which words stand beside the lines
 FARTHEST = 12.0  # factors beyond it are at the edge
 _LONG = {
-    1: "on average",
-    2: "in every half",
-    5: "in every fifth",
-    10: "in every tenth",
+    1: "on\naverage",
+    2: "in every\nhalf",
+    5: "in every\nfifth",
+    10: "in every\ntenth",
 }
 _SHORT = {1: "average", 2: "halves", 5: "fifths", 10: "tenths"}
 Curve = dict[int, tuple[float, float, float]]
@@ -103,8 +103,9 @@ def certificate(
     if is_wide:
         _beside(ax, sets, tolerance, top)
     else:
-        small: Look = {"va": "bottom", "ha": "left", "fontsize": text_size()}
-        ax.text(-0.33, tolerance, f"{tolerance:g}", color=GREEN, **small)
+        margin: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
+        margin["fontsize"] = text_size()
+        ax.text(1.01, tolerance, f"{tolerance:g}×", color=GREEN, **margin)
     factor_ticks(ax, "y", 1.0, top)
     ax.yaxis.set_major_formatter(lambda x, _: f"{x:g}×")
     words = _LONG if is_wide else _SHORT
