@@ -93,4 +93,4 @@ def test_a_stranger_s_path_from_an_empty_environment_takes_less_than_a_minute(tm
     assert ran.returncode == 0, ran.stderr
     assert processor_time() - before < SECONDS
     assert "1.36 times too small on" in ran.stdout
-    assert (tmp_path / "verdicts.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "certificate.png").read_bytes().startswith(b"\x89PNG")
