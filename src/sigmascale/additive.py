@@ -525,6 +525,9 @@ class Additive:
 # -- evaluation ------------------------------------------------------------------------
 
 
+_Known = dict[tuple[tuple[int, int], ...], Array]  # by axes, and their strides
+
+
 @dataclass(frozen=True, eq=False)
 class _Lookup:
     """A table as one line of values, and where a row's codes point to in it.
@@ -553,16 +556,35 @@ class _Lookup:
             strides.append(step if is_whole else step * code)
         return cls(table.axes, tuple(strides), np.ravel(table.values))
 
-    def places(self, codes: Any, library: Library) -> Array:
-        """Return where the value of each row is."""
+    def places(self, codes: Any, library: Library, known: _Known) -> Array:
+        """Return where the value of each row is.
+
+        Tables share axes: what the first of them add up to is looked up among the
+        `known`, if it has been kept.
+        """
         place: Any = None
+        path: tuple[tuple[int, int], ...] = ()
         for axis, stride in zip(self.axes, self.strides, strict=True):
-            if not isinstance(stride, int):
-                part = library.look_up_places(stride, codes[axis])
-            else:
-                part = codes[axis] if stride == 1 else stride * codes[axis]
+            step = axis, stride if isinstance(stride, int) else id(stride)
+            path = (*path, step)
+            if path in known:
+                place = known[path]
+                continue
+            part = known.get((step,))
+            if part is None:
+                part = self._part(codes[axis], stride, library)
             place = part if place is None else place + part
+            if library.has_few_rows:
+                known[(step,)] = part
+                known[path] = place
         return place
+
+    @staticmethod
+    def _part(code: Array, stride: Any, library: Library) -> Array:
+        """Return what an axis adds to the place."""
+        if not isinstance(stride, int):
+            return library.look_up_places(stride, code)
+        return code if stride == 1 else stride * code
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
@@ -642,13 +664,15 @@ class _Evaluator:
             return self.base(u, library) * level
         codes = [axis.codes(columns, library) for axis in self.axes]
         if len(self.lookups) == 1:
-            at = self.lookups[0].places(codes, library)
+            at = self.lookups[0].places(codes, library, {})
             values = library.look_up(self.factors, at)
             values *= u if self.base.is_factor else self.base(u, library)
             return values
+        known: _Known = {}
         total: Any = None
         for lookup in self.lookups:
-            part = library.look_up(lookup.values, lookup.places(codes, library))
+            at = lookup.places(codes, library, known)
+            part = library.look_up(lookup.values, at)
             if total is None:
                 total = part
             else:

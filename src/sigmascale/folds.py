@@ -38,6 +38,11 @@ def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) 
     return _dealt_groups(np.bincount(group), n_folds, rng)[group]
 
 
+def fold_numbers(fold: Ints) -> list[int]:
+    """Return the numbers of the folds that have rows."""
+    return np.flatnonzero(np.bincount(fold)).tolist()
+
+
 def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:
     """Return folds of rows: of each five that follow in size, one to each fold."""
     n_rounds = -(-size.size // n_folds)

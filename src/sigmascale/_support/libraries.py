@@ -28,6 +28,8 @@ class Library:
         The numbers to compute with; by default those of NumPy.
     """
 
+    has_few_rows = False  # at a time, so that what is computed may be kept
+
     def __init__(self, xp: Any, options: dict[str, Any], floats: Any = None) -> None:
         self.xp = xp
         self._options = options
@@ -66,6 +68,8 @@ class Library:
 class NumPy(Library):
     """Arrays of NumPy, for which a table takes the place of the binary search."""
 
+    has_few_rows = True
+
     def __init__(self) -> None:
         super().__init__(np, {})
 
@@ -75,11 +79,11 @@ class NumPy(Library):
 
     def look_up(self, values: Any, at: Array) -> Array:
         """Return the numbers at some places of a constant."""
-        return values.take(at)
+        return values.take(at, mode="wrap")  # none lies beyond: no check is needed
 
     def look_up_places(self, places: Any, at: Array) -> Array:
         """Return the whole numbers at some places of a constant."""
-        return places.take(at)
+        return places.take(at, mode="wrap")
 
     def zero_where_missing(self, codes: Array, x: Array) -> Array:
         """Return codes, and 0 where x is NaN."""

@@ -108,5 +108,5 @@ class _Cells:
         is_beyond = np.greater_equal if side == "right" else np.greater
         place = self.n_before.take(self._cell(x), mode="clip")
         for _ in range(self.most):
-            place += is_beyond(x, self.edges.take(place))
+            place += is_beyond(x, self.edges.take(place, mode="wrap"))
         return place

@@ -10,7 +10,7 @@ import numpy as np
 from .._support.checks import Floats, Ints
 from .._support.weighting import mean_of, weights_of
 from ..additive import Additive, Base
-from ..folds import N_FOLDS, make_folds, simplest, standard_error
+from ..folds import N_FOLDS, fold_numbers, make_folds, simplest, standard_error
 from ..predictions import Predictions
 from ..scaling.axes import codes_of, quantile_axes
 from ..scaling.boosted import boosted_map
@@ -118,7 +118,7 @@ def _constant_bias(
     """Return the mean of z, up to a cap, times the scale."""
     counted = np.clip(z, -cap, cap)
     out_of_fold = np.zeros(z.size)
-    for k in np.unique(fold):
+    for k in fold_numbers(fold):
         seen = np.flatnonzero(fold != k)
         if seen.size:
             out_of_fold[fold == k] = mean_of(counted[seen], weights_of(weights, seen))

@@ -14,7 +14,7 @@ from ..additive import Additive
 from ..diagnostics import informative
 from ..distributions import MOST_QUANTILES, QuantileTable, ZDistribution
 from ..exceptions import FewRowsWarning
-from ..folds import make_folds, simplest
+from ..folds import fold_numbers, make_folds, simplest
 from ..predictions import Predictions
 from ..scaling.base import Learned, Scaling
 
@@ -78,7 +78,7 @@ def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribut
 def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -> int:
     """Return the fewest bins of the scale whose CRPS is about the best, out of fold."""
     numbers = [n for n in NUMBERS_OF_TABLES if rows.n_effective >= n * ROWS_PER_TABLE]
-    if len(numbers) < 2 or np.unique(fold).size < 2:
+    if len(numbers) < 2 or len(fold_numbers(fold)) < 2:
         return 1
     # every so-many-th of very many rows, which are in the order of their errors
     if rows.n_rows > MOST_COMPARED:
@@ -93,7 +93,7 @@ def _crps_out_of_fold(
 ) -> Floats:
     """Return the CRPS of each row by the tables of other folds."""
     crps = np.empty(z.size)
-    for k in np.unique(fold):
+    for k in fold_numbers(fold):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         tables = ZDistribution.learn(
             z[seen], scale[seen], weights_of(weights, seen), n_bins
@@ -122,16 +122,22 @@ def _scale_by_folds(
 
     A single enormous error makes the level of the folds that have seen it another one.
     """
-    scale_of_all = learned.map.of_rows(rows)
-    level = rows.mean(np.log(scale_of_all))
+    # the level is that of every so-many-th of very many rows
+    some_rows = rows
+    if rows.n_rows > MOST_COMPARED:
+        step = rows.n_rows // MOST_COMPARED
+        some_rows = rows.take(slice(None, None, step))
+    level = some_rows.mean(np.log(learned.map.of_rows(some_rows)))
+
     scale = np.empty(rows.n_rows)
-    for k in np.unique(fold):
-        is_out, seen = fold == k, np.flatnonzero(fold != k)
-        scale_of_fold = scale_of_all
+    for k in fold_numbers(fold):
+        is_out = fold == k
+        unseen, seen = np.flatnonzero(is_out), np.flatnonzero(~is_out)
+        map_of_fold = learned.map
         if seen.size:
             with quiet():
-                seen_rows = informative(rows.take(seen))
-                scale_of_fold = scaling.learn(seen_rows).map.of_rows(rows)
-        level_of_fold = rows.mean(np.log(scale_of_fold))
-        scale[is_out] = scale_of_fold[is_out] * np.exp(level - level_of_fold)
+                map_of_fold = scaling.learn(informative(rows.take(seen))).map
+        level_of_fold = some_rows.mean(np.log(map_of_fold.of_rows(some_rows)))
+        scale_of_fold = map_of_fold.of_rows(rows.take(unseen))
+        scale[unseen] = scale_of_fold * np.exp(level - level_of_fold)
     return scale

@@ -9,7 +9,7 @@ import numpy as np
 from .._support.checks import Floats, Ints
 from .._support.weighting import mean_of, weights_of
 from ..additive import Base
-from ..folds import simplest
+from ..folds import fold_numbers, simplest
 from ..predictions import Predictions
 from .caps import largest_counted
 
@@ -47,7 +47,7 @@ def line_or_power(rows: Predictions, line: Base, z2: Floats, fold: Ints) -> Base
 
     # the logarithm of the variance that the power adds, of rows out of fold
     log_out = np.zeros(t.size)
-    for k in np.unique(fold):
+    for k in fold_numbers(fold):
         seen = np.flatnonzero(fold != k)
         if not counted[seen].any():
             return line

@@ -13,7 +13,7 @@ from .._support.notices import warn
 from .._support.weighting import mean_of, ones_if_none
 from ..additive import Additive, Base, Table, trimmed
 from ..exceptions import DegenerateFitWarning
-from ..folds import make_folds
+from ..folds import fold_numbers, make_folds
 from ..predictions import Predictions
 from .axes import codes_of, quantile_axes
 from .base import Learned, Scaling
@@ -300,7 +300,7 @@ class _RakedFolds:
     def __init__(self, cells: _Cells, fold: Ints) -> None:
         self.cells = cells
         self.fold = fold
-        self.numbers = np.unique(fold).tolist()
+        self.numbers = fold_numbers(fold)
         self._last_factors: list[list[Floats] | None] = [None] * len(self.numbers)
 
     @property

@@ -17,6 +17,7 @@ import numpy as np
 from .._support.checks import Bools, Floats, Ints
 from .._support.weighting import mean_of, weights_of
 from ..additive import Axis, Table, distinct, merged
+from ..folds import fold_numbers
 from .caps import slowly_beyond
 
 PATIENCE = 20  # trees without improvement before growing stops
@@ -101,12 +102,12 @@ def boost(
     none = out = best_out = np.zeros(y.size)
     start = best_lost = losses(none)
     n_trees = best = 0
-    folds = np.unique(fold)
+    folds = fold_numbers(fold)
     # threads that wait for each other on a busy machine take forty times as long
     with _threads().limit(limits=1, user_api="openmp"):
         boosters = [
             _Booster(axes, codes, y, weights, fold == k, cap, options)
-            for k in (folds if folds.size > 1 and y.size >= LEAST_ROWS else ())
+            for k in (folds if len(folds) > 1 and y.size >= LEAST_ROWS else ())
         ]
         # all grow in step: one that stopped by itself would have seen its fold
         while boosters and n_trees < max_trees and n_trees - best < PATIENCE:
