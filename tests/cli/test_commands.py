@@ -602,6 +602,14 @@ def test_variances_and_corrected_predictions_are_written(fit, run):
     assert abs((found["V_recalibrated"] - found["V"]).mean() - 1) < 0.3
 
 
+def test_a_variance_called_u_is_hinted_with_the_option_to_pass(sigmascale):
+    FRAME.with_columns(
+        u=900 * pl.col("u") ** 2, R=30 * pl.col("R"), V=30 * pl.col("V")
+    ).write_csv("s.csv")
+    done = sigmascale("check", "s.csv", *PAIR, "--uncertainty", "u")
+    assert done.says("warning: .*look like variances.*pass --variance u")
+
+
 def test_what_was_made_of_variances_gets_the_verdict_that_it_has_in_memory(fit, run):
     FRAME.with_columns(s2=pl.col("u") ** 2).drop("u").write_csv("v.csv")
     fit("--variance", "s2", "--scaling", "linear", file="v.csv")

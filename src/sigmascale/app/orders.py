@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from .._support.text import shorten, visible
+from .._support.text import listed, shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
 from ..datasets import make_molecules
@@ -57,9 +57,22 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
     return {
         "rows": found["rows"],
         "columns": [_column(each) for each in columns],
-        "problem": unclear and {"message": unclear["words"], "code": "column"},
+        "problem": unclear and _problem(unclear),
         "fields": said | parts,
     }
+
+
+def _problem(unclear: Fields) -> Fields:
+    """Return what cannot be told of columns, and what a click can take them for."""
+    problem: Fields = {"message": unclear["words"], "code": "column", "fields": {}}
+    if offers := unclear.get("offers"):
+        taken = {part: value for part, value in offers[0].items() if value is not None}
+        if "members" in taken:  # the page knows columns, and no patterns
+            taken["members"] = unclear["columns"]
+        taken = {k: list(v) if isinstance(v, tuple) else v for k, v in taken.items()}
+        words = f"Take {listed(unclear['columns'], 3)} for that"
+        problem["fields"] = {"take": taken, "words": words}
+    return problem
 
 
 def _named(parts: Fields) -> set[str]:
