@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
-from ._support.checks import Floats
+from ._support.checks import Floats, Ints
 from ._support.hashing import hash_of_rows
 from ._support.notices import remedy, row_number, warn
 from .exceptions import (
@@ -299,3 +300,44 @@ def _is_continuous(values: npt.NDArray[np.float64]) -> bool:
     gaps = np.diff(distinct)
     gaps = gaps[gaps > 1e-9 * (distinct[-1] - distinct[0])]
     return bool(np.median(gaps) > ON_A_GRID * gaps.min())
+
+
+# -- rows that look learned ------------------------------------------------------------
+
+LEAST_KNOWN = 50  # errors that are not 0, without which nothing is looked at
+SMALLEST_ERRORS = 10.0 ** -np.arange(1.5, 12.01, 0.25)  # in units of the median
+STEEPNESS = 0.1  # share of the errors below 10 t that lie below t, if density is even
+SURE_NATS = 9.2  # a chance of 1 in 10,000
+
+
+def leaked_rows(p: Predictions) -> Ints:
+    """Return the rows whose errors are smaller by orders of magnitude than the others'.
+
+    A model knows rows that it was trained on, whose errors then are a heap of their own
+    far below the others. Of errors with a smooth density, about a tenth of those below
+    10 t lie below t; where the density rises towards 0, the share is as large as that
+    of 10 t among 100 t. A share that is larger beyond chance is a heap. Errors count by
+    their size relative to the others' and to their own uncertainty, whichever is more;
+    those that are exactly 0 are not looked at.
+    """
+    size = np.sqrt(p.squared_error)
+    known = np.flatnonzero(size > 0)
+    if known.size < LEAST_KNOWN:
+        return known[:0]
+    size, z = size[known], p.abs_z[known]
+    relative = np.maximum(size / np.median(size), z / np.median(z))
+    ascending = np.sort(relative)
+
+    heap, most = 0.0, 0.0
+    for t in SMALLEST_ERRORS:
+        below, below_10, below_100 = np.searchsorted(ascending, [t, 10 * t, 100 * t])
+        if not below:
+            break
+        steepness = (below_10 - below) / max(below_100 - below, 1)
+        share = min(max(STEEPNESS, steepness), 1 - 1e-9)
+        nats = -stats.binom.logsf(below - 1, below_10, share)
+        if nats > most:
+            heap, most = t, nats
+    if most < SURE_NATS:
+        return known[:0]
+    return np.asarray(known[relative < heap])

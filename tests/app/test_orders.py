@@ -75,14 +75,15 @@ def test_learning_from_a_second_file_judges_the_first_and_replaces_no_table(
     state = server.run("run/fit", scaling="temperature")
     assert "fit" not in state["problems"], state["problems"]
     found = state["results"]["fit"]
-    made, report, applied = found["files"]
+    made, report, card, applied = found["files"]
     assert (made, report) == ("x_recalibrator-2.json", "x_before_after.html")
     assert applied == "x_recalibrated-2.csv"
     assert [line.split()[1] for line in found["lines"]] == ["fit", "check", "apply"]
     uploaded = server.folder / "uploads" / "x_recalibrated.csv"
     assert uploaded.read_bytes() == table(300, 2)
     assert json.loads(read(made))
-    assert read(report).startswith(b"<!DOCTYPE html>")
+    for page in (report, card):
+        assert read(page).startswith(b"<!DOCTYPE html>")
     column = pl.read_csv(read(applied))["u_recalibrated"]
     u = pl.read_csv(table(400))["u"]
     np.testing.assert_allclose(column / u, column[0] / u[0], rtol=1e-9)

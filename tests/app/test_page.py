@@ -95,6 +95,7 @@ def test_a_walk_ends_with_what_the_command_line_makes_of_the_same_lines(
     made = [name for name in names if name != "sigmascale.zip"]
     assert sorted(made) == [
         "molecules_before_after.html",
+        "molecules_card.html",
         "molecules_recalibrated.csv",
         "molecules_recalibrator.json",
         "molecules_report.html",

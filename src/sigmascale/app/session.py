@@ -33,7 +33,7 @@ DOING = {
     "apply": "recalibrating new predictions",
 }
 # Fields of commands that name files are set here, and by no page.
-OURS = {"command", "files", "output", "report", "recalibrator"}
+OURS = {"command", "files", "output", "report", "card", "badge", "recalibrator"}
 # How a table is read, and what is not said, where a recalibrator knows the columns.
 READING = ("where", "separator", "decimal")
 REMEMBERED = ("features", "labels")
@@ -229,7 +229,7 @@ class Session:
                 found = answer["result"]
                 lines.append(found.pop("line"))
                 warned += [x for x in answer["warnings"] if x not in warned]
-                made = [command.get("output"), command.get("report")]
+                made = [command.get(x) for x in ("output", "report", "card")]
                 result["files"] += [name for name in made if name]
                 result |= found
             self.results[step] = result | {"lines": lines, "warnings": warned}
@@ -239,8 +239,9 @@ class Session:
     def _check(self, fields: Fields) -> list[Fields]:
         table = self._slot("table")
         report = self._free(f"{_stem(table.file)}_report.html")
+        card = self._free(f"{_stem(table.file)}_card.html")
         check = {"command": "check", "files": [table.file], "report": report}
-        return [check | table.fields | fields]
+        return [check | {"card": card} | table.fields | fields]
 
     def _fit(self, fields: Fields) -> list[Fields]:
         """Return what learns, judges other rows, and recalibrates the table."""
@@ -252,7 +253,9 @@ class Session:
         fit = {"command": "fit", "files": [learned.file], "output": output}
         commands = [fit | learned.fields | fields]
         if share is None:
+            card = self._free(f"{stem}_before_after_card.html")
             check = {"command": "check", "files": [table.file], "report": report}
+            check["card"] = card
             same = {k: v for k, v in table.fields.items() if k not in REMEMBERED}
             commands.append(check | same | {"recalibrator": output})
         else:

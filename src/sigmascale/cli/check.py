@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, fields
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._support.files import write_text
 from .._support.progress import working
 from .._support.text import visible
 from .options import (
@@ -39,6 +42,10 @@ class Check(Columns, Reading):
         "judge also what this recalibrator makes of it", "JSON", common=True
     )
     report: str | None = option("write a report to this file", "HTML", common=True)
+    card: str | None = option(
+        "write a card: the evidence on one page (.html, .md, .json)", "FILE"
+    )
+    badge: str | None = option("write how right u is, as a badge", "SVG")
     tolerance: float = option(
         "factor that is small enough for a yes", "FACTOR", 1.25, common=True
     )
@@ -64,8 +71,13 @@ class Check(Columns, Reading):
         from .table import InputTable, load_fitted
         from .tables import refuse_input
 
-        if self.report is not None:
-            refuse_input(self.report, self.files, ".html", ".htm")
+        for written, endings in (
+            (self.report, (".html", ".htm")),
+            (self.card, (".html", ".htm", ".md", ".json")),
+            (self.badge, (".svg",)),
+        ):
+            if written is not None:
+                refuse_input(written, self.files, *endings)
         recalibrator = was = after = None
         if self.recalibrator is not None:
             recalibrator, was = load_fitted(self.recalibrator)
@@ -98,8 +110,32 @@ class Check(Columns, Reading):
         if self.scores:
             words += ["", str(final.scores)]
         words += reported(self, before, after, recalibrator)
+        words += self._cards(table, before, after, recalibrator)
         code = self._code(final.answer)
         return CommandResult(told, "\n".join(words), code, before, after, recalibrator)
+
+    def _cards(self, table: Any, before: Any, after: Any, recalibrator: Any) -> Any:
+        """Write the card and badge that were asked for; return lines that say so."""
+        from ..report import badge, write_card
+
+        final, words = after or before, [""]
+        if self.card is not None:
+            about = {
+                "command": ["sigmascale", *self.words()],
+                "options": judging_options(self),
+                "seed": self.seed,
+                "left_out": table.schema.left_out,
+                "file": ", ".join(Path(x).name for x in self.files),
+                "file_sha256": _sha256_of_files(self.files),
+            }
+            how = {"before": before if after else None, "recalibrator": recalibrator}
+            with working("writing the card"):
+                write_card(self.card, final, **how, about=about)
+            words.append(f"Card: {self.card}")
+        if self.badge is not None:
+            write_text(Path(self.badge), badge(final))
+            words.append(f"Badge: {self.badge}")
+        return words if len(words) > 1 else []
 
     def _told(self, found: Validation) -> dict[str, Any]:
         """Return verdicts for machines, which get all scores, too."""
@@ -113,6 +149,28 @@ class Check(Columns, Reading):
         if answer == "cannot tell":
             return PASSED if self.tolerate else CANNOT_TELL
         return FAILED
+
+
+def judging_options(command: Check) -> dict[str, Any]:
+    """Return what a card must know of a command to have its numbers found again.
+
+    Only how columns are read and judged: no file is named, and none is written.
+    """
+    kept = {x.name for x in (*fields(Columns), *fields(Reading))} - {"json", "quiet"}
+    kept |= {"tolerance", "claim", "level", "confidence", "seed"}
+    return {name: x for name, x in command.to_json().items() if name in kept}
+
+
+def _sha256_of_files(files: tuple[str, ...]) -> str | None:
+    """Return the hash of files, one after the other; None of what cannot be read."""
+    digest = hashlib.sha256()
+    for file in files:
+        if not Path(file).is_file():
+            return None
+        with Path(file).open("rb") as read:
+            while block := read.read(2**20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def in_options(found: Validation, command: Columns) -> str:

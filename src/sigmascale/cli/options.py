@@ -32,7 +32,10 @@ from .._support.files import parse_json
 from ..exceptions import InvalidInputError
 
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
-NAMES = ["check", "fit", "apply", "compare", "watch", "show", "export", "app", "demo"]
+NAMES = [
+    *("check", "fit", "apply", "compare", "watch", "verify"),
+    *("show", "export", "app", "demo"),
+]
 ABOUT = "Honest error bars for regression: check, recalibrate and compare them."
 WIDTH = 80
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._support.notices import row_number
 from .._support.text import shorten
+from ..diagnostics import leaked_rows
 from .answers import Answered, Judged
 from .parts import ASKED, IN_WORDS
 from .verdicts import Region, Verdict
@@ -304,6 +305,8 @@ def _oddities(judged: Judged, repeats: str) -> list[str]:
             f"{percent(zero)} of the errors are exactly 0: one u cannot fit these and "
             "the others, and the average stands for neither."
         )
+    if words := _leaked(judged):
+        notes.append(words)
     if _nothing_else(judged):
         what = "u is constant, and there are no features"
         if len(rows.names) > 1:
@@ -317,6 +320,24 @@ def _oddities(judged: Judged, repeats: str) -> list[str]:
     elif judged.df < TAILS and all(a.fault is None for a in judged.answers.values()):
         notes.append(_tails(judged).strip())
     return [*notes, *filter(None, [_worth_of_u(judged)])]
+
+
+def _leaked(judged: Judged) -> str:
+    """Return which rows look as if the model had learned from them, if any do."""
+    rows = judged.rows
+    which = np.sort(leaked_rows(rows))
+    if not which.size:
+        return ""
+    places = which if rows.places is None else np.sort(rows.places[which])
+    named = ", ".join(f"{row_number(x)}" for x in places[:ROWS_NAMED])
+    more = f" and {which.size - ROWS_NAMED:,} more" if which.size > ROWS_NAMED else ""
+    rest = np.delete(rows.squared_error, which)
+    times = math.sqrt(np.median(rest) / np.median(rows.squared_error[which]))
+    return (
+        f"About {which.size:,} of {rows.n_rows:,} rows have errors some {times:.0e} "
+        f"times smaller than the others: rows {named}{more}. The model has learned "
+        "from them, it seems: leave them out, u and T mean nothing for them."
+    )
 
 
 def _tails(judged: Judged) -> str:

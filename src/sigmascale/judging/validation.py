@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._support.checks import check_fraction, is_real
+from .._support.checks import check_choice, check_fraction, is_real
 from .._support.notices import quiet
 from .._support.render import WIDTH, Cells, Result, html_table
 from .._support.text import quoted, shorten
@@ -21,13 +23,14 @@ from ..predictions import Predictions
 from .answers import Answer, Judged, judge
 from .certificate import CLAIMS, Certificate, Claim
 from .headline import closing_of, headline_of
+from .paper import paper_words
 from .parts import ASKED, IN_WORDS
 from .variables import number
 from .verdicts import MARKS, Region, Verdict, as_factor
 from .words import UNKNOWN, Words, at_most
 
 if TYPE_CHECKING:
-    from ..scores import Scorecard
+    from ..scores import Evidence, Scorecard
 
 BAR = 54  # characters of a picture in a line
 FARTHEST = 8.0  # factors beyond it are at the edge of pictures
@@ -187,11 +190,77 @@ class Validation(Result):
             f"{what} hold {held:.3g} %."
         )
 
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What stands beside the verdicts; see :func:`sigmascale.scores.evidence`."""
+        from ..scores import evidence
+
+        with quiet():
+            return evidence(self.rows, confidence=self.confidence)
+
+    def describe(self, kind: Literal["paper"] = "paper") -> str:
+        """Return what a referee asks, in two sentences for a paper.
+
+        Parameters
+        ----------
+        kind : {"paper"}, default "paper"
+            What the words are for.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> v = ss.validate(ss.datasets.make_molecules(1000).predictions)
+        >>> v.describe("paper").split(":")[0]
+        'Uncertainties of 1,000 rows were judged with sigmascale'
+        """
+        check_choice(kind, "kind", ("paper",))
+        return paper_words(self)
+
+    def card(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        before: Validation | None = None,
+        recalibrator: Any = None,
+        **others: Any,
+    ) -> None:
+        """Write a card: the evidence on one page, which travels and can be verified.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that ends in .html, .md or .json.
+        before : Validation, optional
+            The same rows before they were recalibrated.
+        recalibrator : Recalibrator, optional
+            What recalibrated them.
+        **others
+            As for :func:`sigmascale.report.write_card`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import sigmascale as ss
+        >>> v = ss.validate(ss.datasets.load_diabetes().test)
+        >>> v.card(tempfile.mkdtemp() + "/card.md")
+        """
+        # the one way that leads downwards: pages are made by rooms that know verdicts
+        report = import_module("sigmascale.report")
+        report.write_card(
+            path, self, before=before, recalibrator=recalibrator, **others
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts and what they rest on, as plain values.
 
         Next steps are among them, which takes as long as they take.
         """
+        return self.findings() | {"next_steps": list(self.next_steps)}
+
+    def findings(self) -> dict[str, Any]:
+        """Return the same without next steps: what was found, whatever is advised."""
+        names = ("at_least", "at_most", "perfect")
+        curve = self.certificate.curve.items()
         return {
             "headline": self.headline,
             "answer": self.answer,
@@ -203,10 +272,11 @@ class Validation(Result):
             "claim": self.claim,
             "n_rows": self.rows.n_rows,
             "notes": list(self.notes),
-            "next_steps": list(self.next_steps),
             "closing": self.closing,
             "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
             "certificate": self.certificate.to_dict(),
+            "curve": {str(k): dict(zip(names, x, strict=True)) for k, x in curve},
+            "evidence": self.evidence.to_dict(),
         }
 
     def _cells(self) -> Cells:

@@ -12,6 +12,7 @@ from .bins import bin_study
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
 from .certificate import certificate
 from .curves import calibration, confidence_curve, local_statistics, pit, reliability
+from .evidence import tenths
 from .markup import drawing, svg
 from .rows import errors, intervals
 
@@ -38,5 +39,6 @@ __all__ = [
     "reliability",
     "style",
     "svg",
+    "tenths",
     "verdicts",
 ]

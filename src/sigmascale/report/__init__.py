@@ -4,6 +4,16 @@ Everything in it was computed elsewhere: figures come from :mod:`sigmascale.plot
 numbers from results.
 """
 
+from .card import badge, card_of, read_card, rows_sha256, verify_card, write_card
 from .page import report_html, write_report
 
-__all__ = ["report_html", "write_report"]
+__all__ = [
+    "badge",
+    "card_of",
+    "read_card",
+    "report_html",
+    "rows_sha256",
+    "verify_card",
+    "write_card",
+    "write_report",
+]

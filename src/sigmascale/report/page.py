@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +87,8 @@ def report_html(
     shown = pictures.shown(before, after)
     rest = [each for name, each in last.verdicts.items() if name not in shown]
     lesser = (*LESSER, *(f"S_{each.name}" for each in rest))
-    page: str = _template().render(
+    template = environment().get_template("page.html.jinja")
+    page: str = template.render(
         title=title,
         version=__version__,
         marks=MARKS,
@@ -186,19 +189,53 @@ def _same_rows(before: Any, after: Any) -> bool:
     return all(np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs)
 
 
-def _template() -> Any:
+def environment(*, markdown: bool = False) -> Any:
+    """Return what fills templates: text stays text, in HTML and in Markdown.
+
+    Each value is called on its way into the page; Jinja escapes what comes out.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
+    plain = in_markdown if markdown else visible
+    made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
+        autoescape=not markdown,
         undefined=StrictUndefined,
-        # called on all that goes into the page; Jinja escapes what comes out
-        finalize=lambda value: visible(value) if type(value) is str else value,
+        finalize=lambda value: plain(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.jinja")
+    made.filters["kept"] = _kept
+    made.filters["as_yaml"] = _as_yaml
+    return made
+
+
+def _kept(svg: str, name: str) -> Any:
+    """Return a picture of ours as it is, between marks by which it is found again."""
+    from markupsafe import Markup
+
+    return Markup("<!--{0}-->{1}<!--/{0}-->").format(name, Markup(svg))
+
+
+def _as_yaml(text: str) -> Any:
+    """Return text as a string of YAML, in which no character means anything."""
+    from markupsafe import Markup
+
+    as_json = json.dumps(visible(text), ensure_ascii=True)
+    for character in "<>&`":
+        as_json = as_json.replace(character, f"\\u{ord(character):04x}")
+    return Markup(as_json)
+
+
+def in_markdown(text: str) -> str:
+    r"""Return text in which no character means anything to Markdown or HTML.
+
+    >>> in_markdown("a|b <i>*c*</i>")
+    'a\\|b &lt;i&gt;\\*c\\*&lt;/i&gt;'
+    """
+    escaped = visible(text, keep="").replace("&", "&amp;")
+    escaped = escaped.replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|#$~])", r"\\\1", escaped)
 
 
 def _facts(last: Validation) -> str:

@@ -17,6 +17,7 @@ from .curves import (
     pit_histogram,
     reliability_diagram,
 )
+from .facts import Evidence, Tenth, evidence
 from .local import LocalStatistics, local_statistics
 from .numbers import (
     calibration_error,
@@ -40,12 +41,14 @@ __all__ = [
     "BinStudy",
     "CalibrationCurve",
     "ConfidenceCurve",
+    "Evidence",
     "LocalStatistics",
     "PITHistogram",
     "ReferenceScores",
     "ReliabilityDiagram",
     "Scorecard",
     "Tails",
+    "Tenth",
     "bin_study",
     "calibration_curve",
     "calibration_error",
@@ -54,6 +57,7 @@ __all__ = [
     "crps",
     "ence",
     "energy_score",
+    "evidence",
     "interval_score",
     "local_calibration_error",
     "local_statistics",

@@ -284,6 +284,7 @@ function applyStep() {
 const link = (name) => el("a", { href: file(name), download: name }, name);
 const ABOUT = [
   [/_report\.html$/, "the report on the table as it is"],
+  [/_card\.html$/, "the card: the evidence on one page, which travels"],
   [/_before_after\.html$/, "the report on what recalibration did"],
   [/_recalibrator\S*\.json$/, "the recalibrator, for step 4, Python and the command line"],
   [/_recalibrated/, "the table with recalibrated uncertainties and intervals"],

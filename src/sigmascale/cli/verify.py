@@ -1,0 +1,131 @@
+"""``sigmascale verify``: compute again what a card says of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from .._support.progress import working
+from .options import (
+    FAILED,
+    PASSED,
+    Columns,
+    Command,
+    CommandResult,
+    Reading,
+    argument,
+    option,
+    refuse,
+    tables,
+    wrapped,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verify(Columns, Reading):
+    """Compute what a card says again from its data, and tell what differs.
+
+    Ends with 0 if none does, and 1 if one does. Columns are read as the card says; of
+    a card made in Python, they are guessed, or named here.
+    """
+
+    examples = ("sigmascale verify card.html demo-output/test.csv",)
+
+    card: str = argument("a card made by `sigmascale check --card`", "CARD")
+    files: tuple[str, ...] = tables()
+    recalibrator: str | None = option(
+        "what recalibrated them, if the card says so", "JSON", common=True
+    )
+
+    def run(self) -> CommandResult:
+        """Judge the table as the card says, and compare."""
+        from .._support.version import __version__
+        from ..report import read_card, verify_card
+        from .table import InputTable, load_fitted
+
+        if not Path(self.card).is_file():
+            refuse(f"{self.card}: there is no such file.", "no-file")
+        card = read_card(self.card)
+        if card.get("recalibrator") and self.recalibrator is None:
+            refuse(
+                "The card is of recalibrated rows: name what recalibrated them by "
+                "--recalibrator.",
+                "no-recalibrator",
+            )
+        recalibrator = was = None
+        if self.recalibrator is not None:
+            recalibrator, was = load_fitted(self.recalibrator)
+        reading = self._as_the_card_says(card)
+        table = InputTable.open(self.files, reading, was)
+        how = {
+            "tolerance": reading.tolerance,
+            "claim": reading.claim,
+            "level": reading.level,
+            "confidence": reading.confidence,
+            "rng": reading.seed,
+        }
+        p = table.predictions()
+        with table.told(), working("judging the uncertainties"):
+            before, validation = _judged(p, recalibrator, how)
+            differ = verify_card(
+                self.card, validation, before=before, recalibrator=recalibrator
+            )
+        version = card.get("version")
+        words = [
+            f"The card says what the data say: {len(p):,} rows, all numbers equal."
+        ]
+        if differ:
+            words = ["The card does not say what the data say.", *differ]
+        if version != __version__:
+            words.append(
+                f"It was made by sigmascale {version!s:.40}; this is {__version__}."
+            )
+        told = {"verified": not differ, "differences": list(differ), "version": version}
+        code = FAILED if differ else PASSED
+        return CommandResult(told, wrapped(*words), code)
+
+    def _as_the_card_says(self, card: dict[str, Any]) -> Any:
+        """Return the command that judges the table as the card says.
+
+        Options of the card are checked like those of the page: unknown ones are
+        refused, and no file that it names is read or written.
+        """
+        from .check import Check, judging_options
+
+        said = {"command": "check", "files": list(self.files)}
+        options = card.get("options")
+        if isinstance(options, dict):
+            asked = Command.from_json({**options, **said})
+            said |= judging_options(asked)  # type: ignore[arg-type]
+        else:
+            said |= _of_python(card)
+        own = {x.name for x in (*fields(Columns), *fields(Reading))}
+        said |= {name: x for name, x in self.to_json().items() if name in own}
+        check = Command.from_json(
+            {**said, "command": "check", "files": list(self.files)}
+        )
+        assert isinstance(check, Check)
+        return check
+
+
+def _of_python(card: dict[str, Any]) -> dict[str, Any]:
+    """Return how a card that no command has made was judged."""
+    judged, data = card.get("judged"), card.get("data")
+    if not isinstance(judged, dict) or not isinstance(data, dict):
+        return {}
+    names = ("tolerance", "claim", "level", "confidence")
+    said = {name: judged[name] for name in names if name in judged}
+    columns = data.get("columns")
+    features = columns[1:] if isinstance(columns, list) else []
+    return said | {"features": features, "seed": card.get("seed", 0)}
+
+
+def _judged(p: Any, recalibrator: Any, how: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the verdicts before and after; none before where nothing is made."""
+    from ..advice import validate
+
+    before = validate(p, **how)
+    if recalibrator is None:
+        return None, before
+    return before, validate(recalibrator.apply(p), **how)

@@ -1,0 +1,681 @@
+"""The card: evidence that travels with a model, a table or a paper, on one page.
+
+A card is plain data: what `validate` found, of which rows, with what. HTML and Markdown
+show it and carry it along as JSON, so that whoever has the rows can compute all of it
+again (:func:`verify_card`). Nothing in a card is executed, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import html
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Ints
+from .._support.files import parse_json, write_text
+from .._support.hashing import hash_of_rows, scrambled
+from .._support.text import listed, quoted, shorten
+from .._support.version import __version__
+from ..exceptions import DamagedFileError, InvalidInputError
+from ..judging import Validation
+from ..persistence import dumps
+from ..predictions import Predictions
+from .page import MARKS, environment
+
+FORMAT = 1
+ENDINGS = (".html", ".htm", ".md", ".json")
+SAME = 1e-9  # relative, by which numbers may differ and be the same
+MOST_TOLD = 8  # differences that are told one by one
+TITLE = "Uncertainty card"
+PLACE = "sigmascale-card"  # of the JSON within a page
+SHOWN = {1: "average", 2: "halves", 5: "fifths", 10: "tenths"}
+LARGEST_CARD = 20_000_000  # bytes
+KEPT_BITS = 28  # of numbers that are hashed; a sheet keeps some 53, and rounds
+
+
+# -- what a card holds -----------------------------------------------------------------
+
+
+def card_of(
+    validation: Validation,
+    *,
+    before: Validation | None = None,
+    recalibrator: Any = None,
+    title: str = TITLE,
+    about: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return a card as plain data, which JSON can hold.
+
+    Parameters
+    ----------
+    validation : Validation
+        What :func:`sigmascale.validate` found.
+    before : Validation, optional
+        The same of these rows before they were recalibrated.
+    recalibrator : Recalibrator, optional
+        What recalibrated them.
+    title : str, optional
+        The title.
+    about : dict, optional
+        What else the card shall say of its data, such as the command that made it:
+        "command", a list of words; "options", what they say; "file", its name;
+        "file_sha256"; "left_out", columns that were not judged; "seed".
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> card = ss.report.card_of(ss.validate(ss.datasets.load_diabetes().test))
+    >>> card["data"]["n_rows"], len(card["sha256"])
+    (221, 64)
+    """
+    said = dict(about or {})
+    rows = validation.rows
+    card: dict[str, Any] = {
+        "sigmascale_card": FORMAT,
+        "version": __version__,
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "title": title,
+        "seed": said.get("seed", 0),
+        "command": said.get("command", []),
+        "options": said.get("options"),
+        "data": {
+            "file": said.get("file"),
+            "file_sha256": said.get("file_sha256"),
+            "rows_sha256": rows_sha256(rows),
+            "n_rows": rows.n_rows,
+            "n_groups": None if rows.groups is None else int(rows.groups.max()) + 1,
+            "n_effective": float(rows.n_effective),
+            "columns": list(rows.names),
+            "dimension": rows.components,
+        },
+        "recalibrator": _about_recalibrator(recalibrator),
+        "not_judged": _not_judged(validation, said.get("left_out", ())),
+        "before": None if before is None else before.findings(),
+        "judged": validation.findings(),
+        "for_a_paper": validation.describe("paper"),
+    }
+    card = _plain(card)
+    card["sha256"] = _sha256_of(card)
+    return card
+
+
+def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
+    if recalibrator is None:
+        return None
+    saved = dumps(recalibrator).encode()
+    words = recalibrator.describe()
+    return {"sha256": hashlib.sha256(saved).hexdigest(), "words": words}
+
+
+def _not_judged(validation: Validation, left_out: Any) -> list[str]:
+    """Return what the verdict says nothing of, in words."""
+    rows, verdicts = validation.rows, validation.verdicts
+    words = ["rows from another source than these"]
+    if rows.time is None:
+        words.append("drift: no times were given")
+    if len(rows.names) == 1:
+        words.append("inputs: no feature was given")
+    if left_out:
+        words.append(f"columns left out: {listed(list(left_out), 6)}")
+    if "joint" in verdicts and not verdicts["joint"].counts:
+        words.append("combinations of columns: too few rows")
+    if validation.claim == "u":
+        words.append("intervals")
+    if validation.claim == "intervals":
+        words.append("the size of u")
+    if rows.groups is None:
+        words.append("whether rows are independent: no groups were given")
+    return words
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: numbers that are none become text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return number if math.isfinite(number) else str(number)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _sha256_of(card: Mapping[str, Any]) -> str:
+    """Return the hash of a card's numbers and words, but for the hash itself."""
+    rest = {name: value for name, value in card.items() if name != "sha256"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rows_sha256(p: Predictions) -> str:
+    """Return a hash of rows by their values, whatever their order, format and file.
+
+    Numbers are rounded to eight digits, which all formats keep; labels are counted in
+    their alphabetical order, weights by their ratios, groups by the rows that they
+    hold. Sorted rows are hashed.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with errors.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.datasets.load_diabetes().test
+    >>> rows_sha256(p) == rows_sha256(p.take(slice(None, None, -1)))
+    True
+    """
+    columns = list(_numbers_of(p))
+    keys = [np.ascontiguousarray(column).view(np.uint64) for column in columns]
+    if p.groups is not None:
+        of_rows = hash_of_rows(columns)
+        of_groups = np.zeros(int(p.groups.max()) + 1, dtype=np.uint64)
+        np.add.at(of_groups, p.groups, of_rows)
+        keys.append(scrambled(of_groups)[p.groups])
+    order = np.lexsort(keys[::-1])
+    names = {
+        "columns": list(p.names),
+        "labels": [_labels_in_use(p, j) for j in range(len(p.names))],
+        "kinds": [p.y_true is not None, p.components, len(keys)],
+    }
+    digest = hashlib.sha256(json.dumps(names, ensure_ascii=True).encode())
+    for key in keys:
+        digest.update(np.ascontiguousarray(key[order]).astype("<u8").tobytes())
+    return digest.hexdigest()
+
+
+def _numbers_of(p: Predictions) -> Iterator[Any]:
+    """Yield what tells rows apart, as columns of float64."""
+    for position, column in enumerate(p.columns):
+        if p.categories[position] is None:
+            yield _to_eight_digits(column)
+        else:
+            yield _ranks(p, position).astype(np.float64)
+    if p.y_true is not None and p.y_pred is not None:
+        values = np.column_stack([p.y_pred, p.y_true])
+    else:
+        values = p.errors.reshape(p.n_rows, -1)
+    for column in values.T:
+        yield _to_eight_digits(column)
+    if p.weights is not None:  # only ratios matter
+        yield _to_eight_digits(p.weights / p.weights.max())
+    if p.time is not None:
+        yield p.time.astype(np.int64 if p.time.dtype.kind == "M" else float) + 0.0
+
+
+def _to_eight_digits(column: Any) -> Any:
+    """Return numbers of 28 bits, with one kind of NaN and of 0."""
+    mantissa, exponent = np.frexp(column + 0.0)
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, KEPT_BITS)), exponent - KEPT_BITS)
+    return np.where(np.isnan(column), np.nan, rounded + 0.0)
+
+
+def _labels_in_use(p: Predictions, position: int) -> list[str] | None:
+    """Return the labels of a column in alphabetical order; None of numbers."""
+    labels = p.categories[position]
+    if labels is None:
+        return None
+    codes = p.columns[position]
+    used = np.unique(codes[codes >= 0]).astype(int)
+    return sorted(str(labels[code]) for code in used)
+
+
+def _ranks(p: Predictions, position: int) -> Ints:
+    """Return the place of each row's label among those in use; −1 if it is missing."""
+    labels: Any = p.categories[position]
+    place = {name: i for i, name in enumerate(_labels_in_use(p, position) or ())}
+    of_code = np.array([place.get(str(label), -1) for label in labels], dtype=np.int64)
+    codes = p.columns[position].astype(np.int64)
+    return np.where(codes >= 0, of_code[codes], -1)
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def write_card(
+    path: str | os.PathLike[str],
+    validation: Validation,
+    *,
+    before: Validation | None = None,
+    recalibrator: Any = None,
+    title: str = TITLE,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a card, whole or not at all: one page with the evidence and its hash.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that ends in .html, .md or .json.
+    validation, before, recalibrator, title, about
+        As for :func:`card_of`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> v = ss.validate(ss.datasets.load_diabetes().test)
+    >>> path = Path(tempfile.mkdtemp()) / "card.json"
+    >>> ss.report.write_card(path, v)
+    >>> ss.report.verify_card(path, v)
+    ()
+    """
+    place = Path(path)
+    ending = place.suffix.lower()
+    if ending not in ENDINGS:
+        msg = (
+            f"`path` must end in .html, .md or .json; found {quoted(place.name)}. "
+            "Name the card after what shall read it."
+        )
+        raise InvalidInputError(msg, "ending")
+    how: dict[str, Any] = {"before": before, "recalibrator": recalibrator}
+    card = card_of(validation, **how, title=title, about=about)
+    drawn = _drawn(validation, before) if ending in (".html", ".htm") else {}
+    if drawn:
+        del card["sha256"]
+        hashes = {
+            x: hashlib.sha256(svg.encode()).hexdigest() for x, svg in drawn.items()
+        }
+        card["pictures"] = hashes
+        card["sha256"] = _sha256_of(card)
+    write_text(place, card_text(card, ending, drawn))
+
+
+def _drawn(validation: Validation, before: Validation | None) -> dict[str, str]:
+    """Return the pictures of a card as SVG."""
+    from .. import plots
+
+    stages = (validation,) if before is None else (before, validation)
+    pictures = {}
+    with plots.drawing() as new_figure:
+        for name, size, paint, title in (
+            ("certificate", (5.6, 3.3), plots.certificate, "How right, how finely"),
+            ("tenths", (3.6, 3.2), plots.tenths, "Error against u, in tenths"),
+        ):
+            figure = new_figure(size)
+            paint(*stages, ax=figure.subplots())
+            pictures[name] = plots.svg(
+                figure,
+                key=f"card-{name}",
+                title=title,
+                description=validation.headline,
+            )
+    return pictures
+
+
+def card_text(card: Mapping[str, Any], ending: str, pictures: Mapping[str, str]) -> str:
+    """Return a card as a page, as Markdown or as JSON: the same card, the same text."""
+    if ending == ".json":
+        return json.dumps(card, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    from markupsafe import Markup
+
+    kind = "md" if ending == ".md" else "html"
+    text: str = (
+        environment(markdown=kind == "md")
+        .get_template(f"card.{kind}.jinja")
+        .render(
+            card=card,
+            last=card["judged"],
+            before=card["before"],
+            pictures=pictures,
+            data=Markup(_without_markup(card)),
+            place=PLACE,
+            mark=MARKS[card["judged"]["answer"]],
+            curves=_curves(card),
+            held=_held(card),
+            worst=_worst(card["judged"]),
+            number=_number,
+            shown=SHOWN,
+            metrics=_metrics(card),
+        )
+    )
+    return text
+
+
+def _without_markup(card: Mapping[str, Any]) -> str:
+    """Return JSON in which no character means anything to HTML or Markdown."""
+    text = json.dumps(card, indent=None, ensure_ascii=True, allow_nan=False)
+    for character in "<>&`'":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _curves(card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Return T by fineness, of each stage and of a perfect u, in words."""
+    stages = [("before", card["before"]), ("recalibrated", card["judged"])]
+    if card["before"] is None:
+        stages = [("u", card["judged"])]
+    rows = [(name, _at_most(found["curve"], "at_most")) for name, found in stages]
+    perfect = _at_most(card["judged"]["curve"], "perfect")
+    return [*rows, ("a perfect u, as many rows", perfect)]
+
+
+def _at_most(curve: Mapping[str, Any], which: str) -> list[str]:
+    ends = (curve.get(str(fineness)) for fineness in SHOWN)
+    return ["" if end is None else _number(end[which], up=True) for end in ends]
+
+
+def _held(card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what intervals hold, by what they claim."""
+    after = card["judged"]["evidence"]["held"]
+    before = (card["before"] or card["judged"])["evidence"]["held"]
+    return [
+        {"level": float(level), "before": before[level]["value"], **after[level]}
+        for level in after
+    ]
+
+
+def _worst(found: Mapping[str, Any]) -> str:
+    """Return the region that may be off by most, in words."""
+    regions = [
+        verdict["worst"]
+        for name, verdict in found["verdicts"].items()
+        if name not in ("bias", "coverage", "average") and verdict["worst"] is not None
+    ]
+    known = [region for region in regions if isinstance(region["estimate"], float)]
+    if not known:
+        return "no region was looked at"
+    worst = max(known, key=lambda region: abs(math.log(max(region["estimate"], 1e-9))))
+    low, high = _number(worst["low"]), _number(worst["high"])
+    return (
+        f"{worst['where']} ({worst['n_rows']:,} rows): factor "
+        f"{_number(worst['estimate'])} [{low}, {high}]"
+    )
+
+
+def _metrics(card: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the numbers that model hubs read, by type and name."""
+    found = card["judged"]
+    metrics = [("certified_tolerance", "T, in every fifth of the rows", found["T"])]
+    for level, share in found["evidence"]["held"].items():
+        percent = f"{100 * float(level):g}"
+        metrics.append((f"coverage_{percent}", f"{percent} % hold", share["value"]))
+    metrics.append(("crps", "CRPS", found["evidence"]["crps"]["value"]))
+    return [
+        {"type": kind, "name": name, "value": value}
+        for kind, name, value in metrics
+        if isinstance(value, int | float)
+    ]
+
+
+def _number(value: Any, *, up: bool = False) -> str:
+    """Return a number with three digits; limits are rounded up.
+
+    >>> _number(1.0721, up=True), _number(0.93812), _number("inf")
+    ('1.08', '0.938', '∞')
+    """
+    if not isinstance(value, int | float):
+        return str(value).replace("inf", "∞")
+    if up and 1 <= value < 10:
+        return f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
+    return f"{value:.3g}"
+
+
+# -- reading and verifying -------------------------------------------------------------
+
+
+class _Reader(HTMLParser):
+    """Reads the JSON of a page, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.is_inside = False
+        self.parts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag == "pre" and ("id", PLACE) in attrs:
+            self.is_inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "pre":
+            self.is_inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self.is_inside:
+            self.parts.append(data)
+
+
+def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the data of a card; what is no card is refused.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that :func:`write_card` has made.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> path = tempfile.mkdtemp() + "/card.json"
+    >>> ss.validate(ss.datasets.load_diabetes().test).card(path)
+    >>> ss.report.read_card(path)["data"]["n_rows"]
+    221
+    """
+    _, card = _read(Path(path))
+    return card
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a card's file, and its data."""
+    if path.stat().st_size > LARGEST_CARD:
+        msg = f"{path.name} is too large for a card."
+        raise DamagedFileError(msg, "card")
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as problem:
+        msg = f"{path.name} is no card: it is not text in UTF-8."
+        raise DamagedFileError(msg, "card") from problem
+    ending = path.suffix.lower()
+    found = text
+    if ending in (".html", ".htm"):
+        reader = _Reader()
+        reader.feed(text)
+        found = "".join(reader.parts)
+    elif ending == ".md":
+        inside = re.search(rf"```json {PLACE}\n(.*?)\n```", text, re.DOTALL)
+        found = inside[1] if inside else ""
+    card = parse_json(found) if found.strip() else None
+    if not isinstance(card, dict) or card.get("sigmascale_card") != FORMAT:
+        msg = (
+            f"{path.name} holds no card of sigmascale, or one of another format. Was "
+            "the file cut short? Cards are made by `sigmascale check --card`."
+        )
+        raise DamagedFileError(msg, "card")
+    return text, card
+
+
+def verify_card(
+    path: str | os.PathLike[str],
+    validation: Validation,
+    *,
+    before: Validation | None = None,
+    recalibrator: Any = None,
+) -> tuple[str, ...]:
+    """Return in what a card differs from what was found now; nothing if it is right.
+
+    Parameters
+    ----------
+    path : path-like
+        The card.
+    validation : Validation
+        What :func:`sigmascale.validate` finds of the rows that are at hand.
+    before : Validation, optional
+        The same before they were recalibrated, if the card has it.
+    recalibrator : Recalibrator, optional
+        What recalibrates them.
+
+    Returns
+    -------
+    tuple of str
+        A sentence a difference, the gravest first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> path = tempfile.mkdtemp() + "/card.json"
+    >>> p = ss.datasets.load_diabetes().test
+    >>> ss.validate(p).card(path)
+    >>> ss.report.verify_card(path, ss.validate(p.with_y_std(2 * p.y_std)))[0]
+    'Other rows: the card judged 221, these are 221 others.'
+    """
+    place = Path(path)
+    text, card = _read(place)
+    return tuple(
+        [
+            *_edited(place, text, card),
+            *_other_data(card, validation, before, recalibrator),
+        ]
+    )
+
+
+def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was changed in a card since it was made."""
+    if card.get("sha256") != _sha256_of(card):
+        yield "The card was edited: its data do not have the hash that it names."
+        return
+    ending = path.suffix.lower()
+    pictures = {}
+    for name, sha256 in card.get("pictures", {}).items():
+        inside = re.search(rf"<!--{name}-->(.*?)<!--/{name}-->", text, re.DOTALL)
+        pictures[name] = inside[1] if inside else ""
+        if hashlib.sha256(pictures[name].encode()).hexdigest() != sha256:
+            yield f"The picture {quoted(name)} is not the one that was made."
+    if card["version"] != __version__:
+        return  # which may show the same numbers in another way
+    try:
+        expected = card_text(card, ending, pictures)
+    except Exception as problem:  # of data that have the hash of others
+        yield f"The card cannot be shown as it says: {shorten(str(problem))}."
+        return
+    if expected != text:
+        yield "The page was edited: it does not show the numbers that it carries."
+
+
+def _other_data(
+    card: Mapping[str, Any],
+    validation: Validation,
+    before: Validation | None,
+    recalibrator: Any,
+) -> Iterator[str]:
+    """Yield how rows, recalibrator and numbers differ from those of a card."""
+    about = {"seed": card.get("seed"), "left_out": ()}
+    now = card_of(validation, before=before, recalibrator=recalibrator, about=about)
+    if _at(card, "data", "columns") != now["data"]["columns"]:
+        were, are = (listed(x["data"]["columns"], 6) for x in (card, now))
+        yield f"Other columns: the card judged {were}; these are {are}."
+    elif _at(card, "data", "rows_sha256") != now["data"]["rows_sha256"]:
+        n_then, n_now = (x["data"]["n_rows"] for x in (card, now))
+        yield f"Other rows: the card judged {n_then:,}, these are {n_now:,} others."
+    if _at(card, "recalibrator", "sha256") != _at(now, "recalibrator", "sha256"):
+        yield "Another recalibrator than that of the card, or none."
+    differ = list(_differences(card, now))
+    yield from differ[:MOST_TOLD]
+    if len(differ) > MOST_TOLD:
+        yield f"... and {len(differ) - MOST_TOLD:,} more numbers or words differ."
+
+
+def _at(card: Mapping[str, Any], *path: str) -> Any:
+    """Return what stands at a path, or None."""
+    value: Any = card
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _differences(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which numbers and words of a card are found to be others now."""
+    for part in ("judged", "before", "for_a_paper"):
+        then = dict(_leaves(card.get(part), part))
+        found = dict(_leaves(now[part], part))
+        for place in [*then, *(x for x in found if x not in then)]:
+            if not _is_same(then.get(place), found.get(place)):
+                was, now_is = quoted(then.get(place)), quoted(found.get(place))
+                yield f"{place} is {was} in the card, and {now_is} now."
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield every number and word of data, with its place."""
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _leaves(member, f"{place}.{shorten(name)}")
+    elif isinstance(value, list):
+        for number, member in enumerate(value):
+            yield from _leaves(member, f"{place}[{number}]")
+    else:
+        yield place, value
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    if numbers and not isinstance(one, bool):
+        return bool(math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12))
+    return bool(one == other)
+
+
+# -- the badge -------------------------------------------------------------------------
+
+BADGE_COLOURS = {"yes": "#00643f", "no": "#a82a00", "cannot tell": "#6b5300"}
+
+
+def badge(validation: Validation) -> str:
+    """Return a badge as SVG: how right u is, in a few words.
+
+    Parameters
+    ----------
+    validation : Validation
+        What :func:`sigmascale.validate` found.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> "u right to within" in ss.report.badge(
+    ...     ss.validate(ss.datasets.load_diabetes().test)
+    ... )
+    True
+    """
+    T = validation.T
+    right = f"{math.ceil(100 * T - 1e-6) / 100:.2f}×" if T < 10 else "cannot tell"
+    name = "intervals" if validation.claim == "intervals" else "u"
+    left, wide = f"{name} right to within", 7
+    width, end = wide * len(left) + 12, wide * len(right) + 12
+    colour = BADGE_COLOURS[validation.answer]
+    words = html.escape(f"{left} {right}: {validation.answer}")
+    text = 'y="14" text-anchor="middle" fill="#fff"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + end}" height="20" '
+        f'role="img" aria-label="{words}"><title>{words}</title>'
+        f'<rect width="{width}" height="20" fill="#444"/>'
+        f'<rect x="{width}" width="{end}" height="20" fill="{colour}"/>'
+        '<g font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="{width / 2:g}" {text}>{html.escape(left)}</text>'
+        f'<text x="{width + end / 2:g}" {text}>{html.escape(right)}</text></g></svg>\n'
+    )
