@@ -283,7 +283,7 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
     drawn = {
         "certificate": v,
         "verdicts": v,
-        "local": (v[0], "species"),
+        "local": (v[0],),
         "errors": (p,),
         "reliability": (scores.reliability_diagram(p),),
         "calibration": (scores.calibration_curve(p),),
