@@ -96,7 +96,6 @@ docs: $(VENV)/.installed-docs  ## install and build the documentation, examples 
 	@echo "== docs: done; open $(CURDIR)/$(SITE)/index.html"
 
 paper: $(VENV)/.installed-cli  ## compute the page of the paper anew; needs SIGMASCALE_QM9
-	@$(BIN)/python -m pip install --quiet "cma>=4.0"
 	@$(ONE_THREAD) $(BIN)/python -m paper \
 		--data "$${SIGMASCALE_QM9:?names no folder with the QM9 files}" --out paper/results
 

@@ -19,14 +19,11 @@ def run(
     seed: int = 0,
     n_draws: int = 1000,
     step: int = 1,
-    max_evaluations: int = 15_000,
 ) -> list[Path]:
     """Compute everything and write it; return the paths in the order of reading."""
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not minutes later
     print("Tables I to III: 24 fits, 18 of them optimised ...", flush=True)
-    study = run_tables(
-        data, seed=seed, n_draws=n_draws, max_evaluations=max_evaluations
-    )
+    study = run_tables(data, seed=seed, n_draws=n_draws)
     print("Beyond the paper: joint recalibrators ...", flush=True)
     joint = run_beyond(data, seed=seed)
     written = []
@@ -39,11 +36,10 @@ def run(
     ):
         write_text(out / name, text)
         written.append(out / name)
-    print(f"Figures: bin scan, {n_draws} simulated sets a point ...", flush=True)
-    scan = {"n_draws": n_draws, "step": step}
+    print("Figures: the study of bin numbers ...", flush=True)
     for name, figure in (
         ("figure1", figures.figure1(data, seed=seed)),
-        ("figure2", figures.figure2(data, seed=seed, **scan)),
+        ("figure2", figures.figure2(data, seed=seed, step=step)),
         ("figure3", figures.figure3(joint)),
     ):
         for ending in ("png", "pdf"):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sigmascale import plots, scores
 
-from .scan import draw_scan, scan_bins
-from .study import ISOTONIC, JOINT, Beyond, StudyData, in_file_order, measure_set
+from .study import ISOTONIC, JOINT, SCORE_BINS, Beyond, StudyData, local_zms
 
 WORDS = {
     "u": "uncertainty $u$",
@@ -30,7 +27,7 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
     first.set(ylabel="RMSE / RMSE of all", ylim=(0, 1.02))
     first.grid(alpha=0.3)
     first.legend(frameon=False, fontsize=8)
-    local = measure_set(data.training, seed).local
+    local = local_zms(data.training, seed)
     for ax, result in zip(others, local.values(), strict=True):
         draw_local(ax, result)
         ax.set_xlabel(WORDS[result.name])
@@ -49,15 +46,24 @@ def draw_local(ax: Axes, result: scores.LocalStatistics) -> None:
     ax.set_title(title, loc="right", fontsize=9)
 
 
-def figure2(data: StudyData, *, seed: int, n_draws: int, step: int) -> Figure:
+def figure2(data: StudyData, *, seed: int, step: int, n_draws: int = 100) -> Figure:
     """Draw the scores on the test set against the number of bins.
 
     Isotonic regression is that of the data's authors, not our fit.
     """
-    numbers, u = range(2, 100, step), data.isotonic
-    scan = scan_bins(data.training, data.test, numbers, seed=seed, n_draws=n_draws)
-    found = measure_set(data.test, seed, u=u, ties=in_file_order(u))
-    return draw_scan(replace(scan, isotonic=found))
+    study = scores.bin_study(
+        data.training,
+        data.test,
+        numbers=range(2, 100, step),
+        n_score_bins=SCORE_BINS,
+        rival=data.test.with_y_std(data.isotonic),
+        n_draws=n_draws,
+        rng=seed,
+    )
+    print(study.words, flush=True)
+    figure = plots.bin_study(study)[0].figure
+    assert isinstance(figure, Figure)
+    return figure
 
 
 def figure3(beyond: Beyond) -> Figure:
@@ -68,8 +74,8 @@ def figure3(beyond: Beyond) -> Figure:
     drawn: list[float] = []
     shown = {"before": "none", ISOTONIC: ISOTONIC, JOINT: JOINT}
     for row, (name, method) in zip(axes, shown.items(), strict=True):
-        u = beyond.uncertainties[method]
-        local = measure_set(test, beyond.seed, u=u, ties=test.y_std).local
+        rows_of_method = test.with_y_std(beyond.uncertainties[method])
+        local = local_zms(rows_of_method, beyond.seed, ties=test.y_std)
         for ax, (x, result) in zip(row, local.items(), strict=True):
             draw_local(ax, result)
             ax.set(xlabel=WORDS[x] if name == JOINT else "", ylabel="")

@@ -163,6 +163,7 @@ def deviations_page(study: Study) -> str:
         ),
         **_groups(study),
         bootstrap=_bootstrap(study),
+        seeds=_lines(_seeds(study)),
     )
 
 
@@ -199,11 +200,11 @@ def _optimiser(study: Study) -> Iterator[Sequence[str]]:
         row = study[n_bins, by, "training", loss]
         start = study[n_bins, by, "training", "NLL"]
         tabled = [
-            "-" if values is None else f"{sum(values[p] for p in losses[loss]):.2f}"
+            "-" if values is None else f"{sum(values[p] for p in losses[loss]):.3f}"
             for values in (start.ours, row.published, row.ours)
         ]
-        minimised = [f"{value:.3f}" for value in study.losses[n_bins, by, loss]]
-        yield str(n_bins), by, loss, *minimised, *tabled
+        tabled[1] = tabled[1][:-1] if row.published else "-"  # has two decimals
+        yield str(n_bins), by, loss, *tabled
 
 
 def _one_draw(study: Study) -> Iterator[Sequence[str]]:
@@ -226,6 +227,20 @@ def _groups(study: Study) -> dict[str, int]:
     }
 
 
+def _seeds(study: Study) -> Iterator[Sequence[str]]:
+    """Yield the fractions of valid bins over seeds of the bootstrap."""
+    keys = {
+        "unscaled": (40, "none", "test", "none"),
+        "isotonic": (40, "none", "test", "isotonic"),
+        "40 bins of u": (40, "u", "test", "NLL"),
+    }
+    for (name, x), fractions in study.seeds.items():
+        published = study[keys[name]].published or {}
+        printed = _fraction(published, x) if published else "-"
+        lowest, mean, highest = fractions.min(), fractions.mean(), fractions.max()
+        yield name, x, f"{lowest:.2f}", f"{mean:.3f}", f"{highest:.2f}", printed
+
+
 def _bootstrap(study: Study) -> str:
     """Return how far fractions of valid bins are from the published ones, if any."""
     gaps = [
@@ -239,8 +254,8 @@ def _bootstrap(study: Study) -> str:
     if not gaps:
         return ""
     return (
-        f" In rows with analytic factors, the largest difference is {max(gaps):.2f} "
-        f"and the mean {np.mean(gaps):.3f}."
+        f" In rows with analytic factors, the largest difference of a printed limit is "
+        f"{max(gaps):.2f} and the mean {np.mean(gaps):.3f}."
     )
 
 
@@ -255,7 +270,7 @@ def beyond_page(beyond: Beyond) -> str:
             *(_score(values, score) for score in SCORES),
             *(_fraction(values, x) for x in FRACTIONS),
         ]
-        for name, values in beyond.scores.items()
+        for name, values in beyond.table.items()
     ]
     lines = [
         "# Beyond the paper\n",
@@ -275,6 +290,6 @@ def beyond_csv(beyond: Beyond) -> str:
     names = (*SCORES, *VALID)
     lines = [
         [name, *(repr(float(values[key])) for key in names), beyond.verdicts[name]]
-        for name, values in beyond.scores.items()
+        for name, values in beyond.table.items()
     ]
     return _csv([["method", *names, "verdict"], *lines])

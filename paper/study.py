@@ -14,35 +14,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import stats
 
 import sigmascale as ss
-from sigmascale._support.checks import Floats, Ints
-from sigmascale._support.progress import track
-from sigmascale.bins import Bins, cut
+from sigmascale import scores
 from sigmascale.datasets import QM9, Molecules, make_molecules
-from sigmascale.scores import (
-    ReferenceScores,
-    Scorecard,
-    reference_scores,
-)
-from sigmascale.scores.intervals import wilson_limits
-from sigmascale.scores.local import (
-    MIN_ROWS,
-    IntervalSettings,
-    LocalStatistics,
-    local_statistics_of,
-)
-from sigmascale.scores.scorecard import scorecard_of
 
-from .losses import OptimisedScaling
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 BIN_NUMBERS = (20, 40, 80)
-LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adaptivity"}
+LOSSES: dict[str, Any] = {
+    "NLL": "nll",
+    "S_tot": "total",
+    "S_con": "consistency",
+    "S_ada": "adaptivity",
+}
 SCORES = ("NLL", "S_cal", "S_u", "S_X1", "S_X2", "S_tot")
 VALID = tuple(f"fv_{x}_{end}" for x in ("u", "X1", "X2") for end in ("lo", "hi"))
 MIN_GROUP = 10
 SCORE_BINS = 100
-INTERVALS = IntervalSettings("bca", 0.95, n_resamples=1500)
+N_RESAMPLES = 1500  # of the BCa bootstrap
+SEEDS = 20  # of it, for the spread of the fractions of valid bins
 ISOTONIC, BINNED, JOINT = "isotonic", "40 bins of u", "boosted"
 
 Values = dict[str, float]
@@ -138,15 +132,15 @@ class StudyRow:
 class Study:
     """All rows, and what the page of deviations needs beside them.
 
-    `losses` holds, for each fit, the loss of the closed solution and the one reached;
-    `moved` the share of test rows that get another bin if only X1 is looked at.
+    `moved` is the share of test rows that get another bin if only X1 is looked at;
+    `seeds` has the fractions of valid bins of some sets and variables over seeds.
     """
 
     data: StudyData
     rows: tuple[StudyRow, ...]
-    simulated: ReferenceScores
-    losses: dict[Fit, tuple[float, float]]
+    simulated: scores.ReferenceScores
     moved: dict[int, float]
+    seeds: dict[tuple[str, str], Floats]
     seed: int
 
     def __getitem__(self, key: Key) -> StudyRow:
@@ -179,76 +173,63 @@ def in_file_order(u: Floats) -> Floats:
     return lexicographic_rank(u, np.arange(u.size))
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """The scores and the local <Z²> of a set, both from the same bins."""
-
-    bins: dict[str, Bins]
-    scores: Scorecard
-    local: dict[str, LocalStatistics]
-
-    @property
-    def valid(self) -> Values:
-        """The fraction of valid bins, by variable."""
-        return {name: each.fraction_valid for name, each in self.local.items()}
-
-
-def measure_set(
-    p: ss.Predictions,
-    seed: int,
-    *,
-    u: Floats | None = None,
-    ties: Floats | None = None,
-) -> Measured:
-    """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
-    judged = p if u is None else p.with_y_std(u)
-    bins = cut(judged, SCORE_BINS, ties=ties, min_size=MIN_ROWS)
-    local = local_statistics_of(judged, bins, INTERVALS, np.random.default_rng(seed))
-    return Measured(bins, scorecard_of(judged, bins, SCORE_BINS), local)
+def local_zms(
+    p: ss.Predictions, seed: int, *, ties: Floats | None = None
+) -> dict[str, scores.LocalStatistics]:
+    """Return the local <Z²> along every variable, in as many bins as the paper."""
+    how: dict[str, Any] = {"n_bins": SCORE_BINS, "ties": ties, "rng": seed}
+    how["n_resamples"] = N_RESAMPLES
+    return {x: scores.local_statistics(p, by=x, **how) for x in p.names}
 
 
 def evaluate(p: ss.Predictions, u: Floats, ties: Floats, seed: int) -> Values:
     """Return the scores and valid fractions of one row of a table."""
-    measured = measure_set(p, seed, u=u, ties=ties)
-    values = {name: measured.scores[name] for name in SCORES}
-    for name, result in measured.local.items():
-        values[f"fv_{name}_lo"], values[f"fv_{name}_hi"] = result.fraction_interval
+    rows = p.with_y_std(u)
+    card = scores.scorecard(rows, n_bins=SCORE_BINS, ties=ties)
+    values = {name: card[name] for name in SCORES}
+    for name, local in local_zms(rows, seed, ties=ties).items():
+        values[f"fv_{name}_lo"], values[f"fv_{name}_hi"] = local.fraction_interval
     return values
 
 
-def run_tables(
-    data: StudyData,
-    *,
-    seed: int = 0,
-    n_draws: int = 1000,
-    max_evaluations: int = 15_000,
-) -> Study:
+def valid_over_seeds(data: StudyData) -> dict[tuple[str, str], Floats]:
+    """Return the fractions of valid bins of three sets over seeds of the bootstrap."""
+    test, ties = data.test, in_file_order(data.isotonic)
+    factors = ss.BinwiseScaling(40, prior_rows=0).learn(data.training).map
+    sets = {
+        "unscaled": (test, test.y_std),
+        "isotonic": (test.with_y_std(data.isotonic), ties),
+        "40 bins of u": (test.with_y_std(factors.of_rows(test)), test.y_std),
+    }
+    fractions = {}
+    for name, (rows, order) in sets.items():
+        over_seeds = [local_zms(rows, seed, ties=order) for seed in range(SEEDS)]
+        for x in rows.names:
+            found = [local[x].fraction_valid for local in over_seeds]
+            fractions[name, x] = np.array(found)
+    return fractions
+
+
+def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
     """Compute every row of Tables I to III."""
-    simulated = reference_scores(data.test, n_draws=n_draws, rng=seed)
-    losses: dict[Fit, tuple[float, float]] = {}
+    simulated = scores.reference_scores(
+        data.test, n_draws=n_draws, n_bins=SCORE_BINS, rng=seed
+    )
     moved: dict[int, float] = {}
     rows = [*_unscaled(data, simulated, seed), *_cells(data, seed)]
     rows += _compositions(data, seed)
-    fits = list(product(BIN_NUMBERS, ("u", "X1"), LOSSES))
-    for n_bins, by, loss in track(fits, "fitting bin-wise factors"):
-        scaling = OptimisedScaling(
-            by,
-            n_bins,
-            loss=LOSSES[loss],
-            max_evaluations=max_evaluations,
-            random_state=seed,
-        )
-        rows += _binwise(data, scaling, (n_bins, by, loss), moved)
-        losses[n_bins, by, loss] = scaling.start_loss_, scaling.loss_
+    for fit in product(BIN_NUMBERS, ("u", "X1"), LOSSES):
+        print("Fitting", *fit, flush=True)
+        rows += _binwise(data, fit, seed, moved)
     order = published_rows()
     printed = order if data.published else {}
     found = {r.key: replace(r, published=printed.get(r.key)) for r in rows}
     ordered = tuple(found[key] for key in order)
-    return Study(data, ordered, simulated, losses, moved, seed)
+    return Study(data, ordered, simulated, moved, valid_over_seeds(data), seed)
 
 
 def _unscaled(
-    data: StudyData, simulated: ReferenceScores, seed: int
+    data: StudyData, simulated: scores.ReferenceScores, seed: int
 ) -> Iterator[StudyRow]:
     """Return the rows that all three tables have."""
     values = {
@@ -257,27 +238,19 @@ def _unscaled(
     }
     ties = in_file_order(data.isotonic)
     values["none", "test", "isotonic"] = evaluate(data.test, data.isotonic, ties, seed)
-    perfect = {name: simulated.mean[name] for name in SCORES if name != "NLL"}
-    values["none", "test", "simulated"] = perfect | _perfect_fractions(data.test, seed)
+    values["none", "test", "simulated"] = _perfect(simulated)
     for n_bins, (key, each) in product(BIN_NUMBERS, values.items()):
         deviation = "one draw" if key[2] == "simulated" else None
         yield StudyRow((n_bins, *key), each, None, deviation)
 
 
-def _perfect_fractions(test: ss.Predictions, seed: int, n_draws: int = 20) -> Values:
-    """Return intervals of the valid fractions, averaged over simulated sets."""
-    rng = np.random.default_rng(seed)
-    valid = dict.fromkeys(test.names, 0.0)
-    for _ in range(n_draws):
-        error = rng.standard_normal(test.n_rows) * test.y_std
-        local = measure_set(test._with(error=error), seed).local
-        for x, result in local.items():
-            valid[x] += result.valid.sum() / n_draws
-    n_bins = local["u"].valid.size
-    values = {}
-    for x, count in valid.items():
-        ends = wilson_limits(round(count), n_bins)
-        values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = ends
+def _perfect(simulated: scores.ReferenceScores) -> Values:
+    """Return mean scores of simulated sets, and intervals of mean valid fractions."""
+    values = {name: simulated.mean[name] for name in SCORES if name != "NLL"}
+    for x in ("u", "X1", "X2"):
+        n_valid = round(SCORE_BINS * simulated.mean[f"f_v_{x}"])
+        ends = stats.binomtest(n_valid, SCORE_BINS).proportion_ci(0.95, "wilsoncc")
+        values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = float(ends.low), float(ends.high)
     return values
 
 
@@ -338,10 +311,18 @@ def exceeds(labels: Any, others: Any) -> Any:
 
 
 def _binwise(
-    data: StudyData, scaling: OptimisedScaling, fit: Fit, moved: dict[int, float]
+    data: StudyData, fit: Fit, seed: int, moved: dict[int, float]
 ) -> Iterator[StudyRow]:
+    """Yield the rows of a bin-wise scaling; optimised ones have the paper's ties."""
     n_bins, by, loss = fit
-    seed = scaling.random_state
+    scaling = ss.BinwiseScaling(
+        n_bins,
+        by=by,
+        prior_rows=0,  # the paper takes every bin's own factor, however few its rows
+        loss=LOSSES[loss],
+        n_score_bins=SCORE_BINS,
+        ties="u" if by == "u" else ("X1", "u"),
+    )
     scale = scaling.learn(data.training).map
     optimised = "optimiser" if loss != "NLL" else None
     for name, p, _ in data.sets:
@@ -363,7 +344,7 @@ class Beyond:
     """Scores on the test set, its uncertainties and verdicts, by method."""
 
     data: StudyData
-    scores: dict[str, Values]
+    table: dict[str, Values]
     uncertainties: dict[str, Floats]
     verdicts: dict[str, str]
     seed: int
@@ -375,18 +356,19 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
         "one factor": ss.TemperatureScaling(),
         BINNED: ss.BinwiseScaling(40, by="u"),
         "40 bins of X1": ss.BinwiseScaling(40, by="X1"),
+        "20 by 20 cells": ss.BinwiseScaling(20, by=("u", "X1")),
         "raked": ss.RakedScaling(random_state=seed),
         JOINT: ss.BoostedScaling(random_state=seed),
     }
     before = data.test.y_std
     uncertainties = {"none": before, ISOTONIC: data.isotonic}
-    for name, scaling in track(scalings.items(), "beyond the paper"):
+    for name, scaling in scalings.items():
         uncertainties[name] = scaling.learn(data.training).map.of_rows(data.test)
-    scores = {
+    table = {
         name: evaluate(data.test, u, before, seed) for name, u in uncertainties.items()
     }
     verdicts = {
         name: ss.validate(data.test.with_y_std(u), rng=seed).headline
         for name, u in uncertainties.items()
     }
-    return Beyond(data, scores, uncertainties, verdicts, seed)
+    return Beyond(data, table, uncertainties, verdicts, seed)

@@ -147,7 +147,7 @@ def test_all_public_names_load_required_packages_alone():
     optional = {
         *("pandas", "polars", "pyarrow", "matplotlib", "jinja2", "starlette"),
         *("torch", "jax", "onnx", "onnxruntime", "ndonnx", "duckdb", "dask", "pyspark"),
-        *("ase", "pooch", "cma", "fastexcel", "xlsxwriter", "openpyxl"),
+        *("ase", "pooch", "fastexcel", "xlsxwriter", "openpyxl"),
     }
     code = "import sigmascale as ss\nfor name in ss.__all__: getattr(ss, name)"
     loaded = loaded_by(code)

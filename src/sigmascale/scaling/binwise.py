@@ -68,7 +68,8 @@ class BinwiseScaling(Scaling):
         What the factors minimise on the rows they are learned of: the negative
         log-likelihood, S_cal + S_u, S_cal + the sum of S_x over the features, or S_cal
         + S_u + that sum. "nll" has a closed form; others take some seconds, and fit
-        the noise of the score bins, too. On other rows they seldom score better.
+        the noise of the score bins, too. On other rows they seldom score better, and
+        "adaptivity" of bins of u leaves u alone: its factors may be far off.
     n_score_bins : int, optional
         Number of equal-size score bins of each numeric variable, of the losses S. By
         default they have 30 rows or more, and there are at most 100, as in a scorecard.
