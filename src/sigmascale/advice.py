@@ -122,7 +122,7 @@ def validate(
     >>> v.answer
     'no'
     >>> v.verdicts["x"].worst.where
-    'x above 70'
+    'x above 70.9'
     """
     p = check_predictions(p, complete=True)
     checked: dict[str, Any] = {

@@ -46,7 +46,7 @@ def test_the_headline_names_the_fault_and_what_to_do(name):
             within = (1 / 3 if question == "bias" else v.tolerance) >= verdict.T
             assert within
             assert not set("─●┃") & (set(line[:low]) | set(line[high + 1 :]))
-    assert f"{v.T:.1f}" in v.headline or v.answer == "no"
+    assert f"{v.T:.3g}" in v.headline or v.answer == "no"
 
 
 @pytest.mark.slow

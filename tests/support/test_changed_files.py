@@ -13,13 +13,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 N = 300
 RNG = np.random.default_rng(0)
 U, KIND = RNG.lognormal(size=N), RNG.choice(["a", "b", "c"], N)
-P = ss.Predictions(
-    RNG.normal(size=N),
-    U,
-    error=U * (0.2 + RNG.normal(size=N) * np.exp(0.5 * (KIND == "a"))),
-    features={"x": RNG.normal(size=N), "kind": KIND},
-    groups=RNG.integers(0, N // 2, N),
-    time=np.arange(N),
+COLUMNS = {
+    "y_pred": RNG.normal(size=N),
+    "y_std": U,
+    "error": U * (0.2 + RNG.normal(size=N) * np.exp(0.5 * (KIND == "a"))),
+    "features": {"x": RNG.normal(size=N), "kind": KIND},
+    "groups": RNG.integers(0, N // 2, N),
+}
+P = ss.Predictions(**COLUMNS, time=np.arange(N))
+LATER = ss.Predictions(
+    **COLUMNS | {"error": 1.1 * COLUMNS["error"]}, time=N + np.arange(N)
 )
 FAR = ss.Predictions(
     [0.0, 1e3, -5.0],
@@ -80,7 +83,7 @@ def changed(text, ways, rng):
 
 def assert_usable(found):
     if isinstance(found, ss.Monitor):
-        state = found.update(P).state
+        state = found.update(LATER).state
         json.dumps(state.to_dict(), allow_nan=False)
         assert str(state)
         return

@@ -50,7 +50,7 @@ class Check(Columns, Reading):
         "factor that is small enough for a yes", "FACTOR", 1.25, common=True
     )
     claim: Literal["both", "u", "intervals"] = option(
-        "what is judged: both, that u is right, or that intervals hold",
+        "what is judged: both, u or intervals",
         "CLAIM",
         "both",
         common=True,

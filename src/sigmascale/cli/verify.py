@@ -26,8 +26,8 @@ from .options import (
 class Verify(Columns, Reading):
     """Compute what a card says again from its data, and tell what differs.
 
-    Ends with 0 if none does, and 1 if one does. Columns are read as the card says; of
-    a card made in Python, they are guessed, or named here.
+    Ends with 0 if none does, and 1 if one does. Columns are read as the card says;
+    for a card made in Python, they are guessed, or named here.
     """
 
     examples = ("sigmascale verify card.html demo-output/test.csv",)

@@ -173,7 +173,7 @@ class Validation(Result):
         >>> p = ss.datasets.make_molecules(1000).predictions
         >>> wide = p.with_y_std(2 * p.y_std)
         >>> ss.validate(wide).compared_with(ss.validate(p)).split(",")[0]
-        'Right to within 2.8 → 5.6 times in every fifth'
+        'Right to within 2.73 → 5.46 times in every fifth'
         """
         from ..scores import coverage, crps, energy_score
 
@@ -196,7 +196,7 @@ class Validation(Result):
         from ..scores import evidence
 
         with quiet():
-            return evidence(self.rows, confidence=self.confidence)
+            return evidence(self.judged.rows, confidence=self.confidence)
 
     def describe(self, kind: Literal["paper"] = "paper") -> str:
         """Return what a referee asks, in two sentences for a paper.

@@ -96,7 +96,7 @@ class Follower:
     >>> round(float(np.mean((low <= error[3000:]) & (error[3000:] <= high))), 1)
     0.9
     >>> round(follower.stretch, 1)
-    2.2
+    1.9
     """
 
     def __init__(self, recalibrator: Recalibrator, coverage: float = 0.9) -> None:

@@ -62,14 +62,14 @@ def style(name: Literal["paper"] = "paper", *, columns: int = 1) -> Iterator[Non
 
     Examples
     --------
-    >>> import tempfile
+    >>> import io
     >>> import sigmascale as ss
     >>> p = ss.datasets.load_diabetes().test
-    >>> file = tempfile.TemporaryFile()
+    >>> file = io.BytesIO()
     >>> with ss.plots.style("paper"):
     ...     figure = ss.plots.calibration(p).figure
     ...     figure.savefig(file, format="pdf")
-    >>> round(2.54 * figure.get_figwidth(), 1)
+    >>> round(2.54 * float(figure.get_figwidth()), 1)
     8.5
     """
     from matplotlib import style as styles

@@ -105,7 +105,7 @@ def certificate(
     else:
         margin: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
         margin["fontsize"] = text_size()
-        ax.text(1.01, tolerance, f"{tolerance:g}×", color=GREEN, **margin)
+        ax.text(1.01, tolerance, f"{tolerance:g}×", color=SOFT, **margin)
     factor_ticks(ax, "y", 1.0, top)
     ax.yaxis.set_major_formatter(lambda x, _: f"{x:g}×")
     words = _LONG if is_wide else _SHORT
@@ -197,7 +197,7 @@ def _beside(
         if low.max() > 1.005 and high[-1] < top:
             words = f"at least {low.max():.2g} somewhere"
             entries.append((high[-1] * 0.999, words, look["color"], "normal"))
-    entries.append((tolerance, f"good enough: {tolerance:g}×", GREEN, "normal"))
+    entries.append((tolerance, f"good enough: {tolerance:g}×", SOFT, "normal"))
     perfect = sets[-1][0].get(SHOWN[-1], (1.0, top, top))[2]
     if perfect < top:
         entries.append((perfect, "dotted: a perfect u", SOFT, "normal"))

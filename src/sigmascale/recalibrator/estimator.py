@@ -332,6 +332,7 @@ class Recalibrator(BaseEstimator):
 
         Examples
         --------
+        >>> import numpy as np
         >>> import sigmascale as ss
         >>> p = ss.Predictions(y_std=[1.0, 2.0] * 30, error=[2.0, -4.0] * 30)
         >>> r = ss.Recalibrator(ss.TemperatureScaling()).fit(p)

@@ -6,7 +6,6 @@ feature (*adaptivity*), and average over the bins. Weights of the rows count; ve
 are welcome wherever no sign is needed.
 """
 
-from .bin_study import BinStudy, bin_study
 from .curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -35,6 +34,7 @@ from .numbers import (
 )
 from .references import ReferenceScores, reference_scores
 from .scorecard import Scorecard, scorecard
+from .study import BinStudy, bin_study
 from .tails import Tails, tails
 
 __all__ = [

@@ -304,7 +304,7 @@ def local_statistics(
     >>> ss.scores.local_statistics(p).fraction_valid
     0.95
     >>> ss.scores.local_statistics(p, statistic="coverage", n_bins=4).value.round(2)
-    array([0.95, 0.95, 0.95, 0.95])
+    array([0.95, 0.95, 0.96, 0.95])
     """
     name = check_choice(statistic, "statistic", get_args(Statistic))
     p = check_predictions(p, complete=True, vectors=name != "mean_z")
