@@ -252,6 +252,16 @@ def test_all_features_are_numbers_without_other_parts_or_counts_of_rows(run):
     assert data["labels"] == ["kind"]
 
 
+def test_a_guessed_uncertainty_says_that_there_is_a_recalibrated_one(sigmascale):
+    frame = FRAME.rename({"R": "y_true", "V": "y_pred", "u": "y_std"})
+    frame = frame.with_columns(y_std_recalibrated=pl.col("y_std"))
+    frame.write_csv("both.csv")
+    hint = "--uncertainty y_std_recalibrated would take what was recalibrated"
+    assert sigmascale("check", "both.csv").says(hint)
+    named = sigmascale("check", "both.csv", "--uncertainty", "y_std")
+    assert not named.says(hint)
+
+
 def test_labels_are_the_letters_of_the_file(run):
     told = run("check", "t.csv", *PAIR, "--label", "kind")[1]
     assert told["data"]["labels"] == ["kind"]

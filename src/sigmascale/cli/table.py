@@ -26,6 +26,7 @@ from ..exceptions import (
 )
 from ..predictions import Predictions
 from ..schema import (
+    RECALIBRATED,
     TOO_MANY_LABELS,
     Choice,
     Schema,
@@ -533,6 +534,10 @@ class InputTable:
         if schema.texts_left_out:
             names = listed(schema.texts_left_out)
             words.append(f"Left out, as {TOO_MANY_LABELS}: {names}.")
+        recalibrated = f"{schema.uncertainty}{RECALIBRATED}"
+        if recalibrated in self.rows.names and schema.uncertainty in schema.guessed:
+            name = Choice(options=True).called("uncertainty", recalibrated)
+            words.append(f"{name} would take what was recalibrated.")
         if not schema.features and isinstance(self.command, Uncertain):
             words.append("--feature COLUMN or --all-features would use features.")
         return words
