@@ -112,6 +112,18 @@ def test_no_modules_load_each_other_in_a_circle():
     assert list(TopologicalSorter(graph).static_order())
 
 
+def test_every_step_of_the_walk_names_a_function_that_there_is():
+    page = PAGE.read_text("utf-8")
+    steps = re.findall(r"`([\w/]+\.py)` `([\w.]+)`", page)
+    assert len(steps) > 25
+    for path, name in steps:
+        inside = ast.parse((PACKAGE / path).read_text("utf-8"))
+        for part in name.split("."):
+            defined = {x.name: x for x in inside.body if hasattr(x, "name")}
+            assert part in defined, f"{path} has no {name}"
+            inside = defined[part]
+
+
 def test_imports_are_found_in_every_form(tmp_path):
     path = tmp_path / "me.py"
     for source, expected in {
