@@ -85,7 +85,7 @@ def informative(p: Predictions) -> Predictions:
         f"All {p.n_rows} errors are 0: nothing can be learned from them, and "
         "uncertainties will be left as they are.",
         DegenerateFitWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return p._with(error=np.broadcast_to(p.y_std, p.errors.T.shape).T)
 

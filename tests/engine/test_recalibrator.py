@@ -211,6 +211,25 @@ def test_errors_that_are_all_0_change_nothing_and_say_so():
     np.testing.assert_allclose(r.predict(p), 1)
 
 
+def test_errors_of_which_a_bias_leaves_nothing_tell_no_scale():
+    u = np.random.default_rng(0).lognormal(size=200)
+    for error in (2 * u, np.full(200, 0.3)):
+        p = ss.Predictions(1000 * u, u, error=error)
+        with pytest.warns(ex.DegenerateFitWarning):
+            r = ss.Recalibrator(bias="constant").fit(p)
+        q = r.apply(p)
+        np.testing.assert_allclose(q.y_std, u)
+        np.testing.assert_allclose(q.y_pred - p.y_pred, error)
+
+
+def test_equal_sizes_of_errors_are_no_outliers():
+    u = np.random.default_rng(0).lognormal(size=200)
+    p = ss.Predictions(y_std=u, error=2 * u * np.resize([1, -1], 200))
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(p)
+    np.testing.assert_allclose(r.predict(p), 2 * u)
+    assert r.cautions_ == ()
+
+
 def test_rows_unlike_those_of_the_fit_are_told():
     p = rows()
     r = ss.Recalibrator(ss.RakedScaling()).fit(p)

@@ -283,6 +283,28 @@ def test_missing_values_of_features_are_learned_from():
         assert found[np.isnan(x)].mean() > 2 * found[~np.isnan(x)].mean(), name
 
 
+def test_a_column_that_nobody_knows_tells_nothing():
+    rng = np.random.default_rng(4)
+    u, n = rng.lognormal(size=200), 200
+    error = u * rng.normal(size=n)
+    columns = {
+        "missing": np.full(n, np.nan),
+        "known once": np.where(np.arange(n) == 7, 1.0, np.nan),
+        "no label": np.full(n, None),
+        "one label": np.where(np.arange(n) == 7, "a", None),
+        "constant": np.ones(n),
+    }
+    plain = ss.Predictions(y_std=u, error=error)
+    for name, x in columns.items():
+        p = ss.Predictions(y_std=u, error=error, features={"x": x})
+        for scaling in SCALINGS:
+            found, wanted = (
+                ss.Recalibrator(SCALINGS[scaling](), bias="auto").fit(q).predict(q)
+                for q in (p, plain)
+            )
+            np.testing.assert_allclose(found, wanted, rtol=0.1, err_msg=name)
+
+
 # -- one of your own -------------------------------------------------------------------
 
 

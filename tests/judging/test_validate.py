@@ -371,6 +371,19 @@ def test_errors_that_are_all_zero_tell_nothing():
     assert "errors are 0" in v.headline
 
 
+def test_rows_whose_z_are_all_equal_are_judged():
+    u = np.random.default_rng(0).lognormal(size=400)
+    kind = np.resize(["a", "b"], 400)
+    for factor in (1e-100, 1.0, 2.0, 1e30):
+        with quiet():
+            p = ss.Predictions(y_std=u, error=factor * u, features={"kind": kind})
+            v = ss.validate(p)
+            assert str(v)
+        assert v.verdicts["average"].worst.estimate == pytest.approx(factor)
+        assert v.verdicts["bias"].answer == ("yes" if factor < 0.1 else "no")
+        json.dumps(v.to_dict())
+
+
 def test_uncertainties_that_are_off_by_powers_of_ten_are_judged():
     for factor in (1e-6, 1e-2, 1e2, 1e6):
         with quiet():

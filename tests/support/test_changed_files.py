@@ -1,6 +1,13 @@
-"""Files that somebody has edited, checksum and all: refused, or finite numbers."""
+"""Files that somebody has edited, checksum and all: refused, or finite numbers.
+
+Each of six files is changed 120 times, or so many times as an environment variable
+says; 5,000 in all by
+
+    SIGMASCALE_CHANGES=834 make test PYTEST_ARGS=tests/support/test_changed_files.py
+"""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,6 +18,7 @@ from sigmascale.exceptions import DamagedFileError, InvalidInputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 N = 300
+N_CHANGES = int(os.environ.get("SIGMASCALE_CHANGES", "120"))
 RNG = np.random.default_rng(0)
 U, KIND = RNG.lognormal(size=N), RNG.choice(["a", "b", "c"], N)
 COLUMNS = {
@@ -34,7 +42,11 @@ FITS = (
     ss.Recalibrator(ss.IsotonicScaling(), bias="constant").fit(P),
     ss.Recalibrator(ss.LinearScaling()).fit(P),
 )
-MONITORS = (ss.Monitor(FITS[1]).update(P), ss.Monitor(burn_in=60).update(P))
+MONITORS = (
+    ss.Monitor(FITS[1]).update(P),
+    ss.Monitor(burn_in=60).update(P),
+)
+FOLLOWER = ss.Follower(FITS[1]).update(P)
 VALUES = (1e308, -1e308, 1e160, 1e80, -1e80, 1e-308, 0.0, 0, -1, 7, 2**31, 2**53)
 VALUES += (710.0, -710.0, None, "x", True, [], {}, [1.0])
 
@@ -87,6 +99,11 @@ def assert_usable(found):
         json.dumps(state.to_dict(), allow_nan=False)
         assert str(state)
         return
+    if isinstance(found, ss.Follower):
+        assert not np.isnan(found.interval(FAR)).any()
+        json.dumps(found.update(LATER).to_dict(), allow_nan=False)
+        assert np.isfinite(found.interval(P)).all()
+        return
     for rows in (P, FAR):
         applied = found.apply(rows)
         assert np.isfinite(applied.y_std).all()
@@ -96,19 +113,35 @@ def assert_usable(found):
     assert found.describe()
 
 
-@pytest.mark.parametrize("original", [*FITS, *MONITORS])
+@pytest.mark.parametrize("original", [*FITS, *MONITORS, FOLLOWER])
 def test_changed_files_are_refused_or_give_finite_numbers(original):
     rng = np.random.default_rng(1)
     text = persistence.dumps(original)
     ways = by_kind(json.loads(text))
     assert_usable(persistence.loads(text)[0])
     n_refused = 0
-    for _ in range(120):
+    for _ in range(N_CHANGES):
         try:
             assert_usable(persistence.loads(changed(text, ways, rng))[0])
         except (DamagedFileError, InvalidInputError):
             n_refused += 1
-    assert n_refused > 60
+    assert n_refused > N_CHANGES / 2
+
+
+def test_states_that_no_stream_has_made_are_refused():
+    for original, path, value in (
+        (MONITORS[0], ("stream", "sums"), [1.0, 2.0, 3.0]),
+        (MONITORS[0], ("overall", "urns", "known", "1", "paid"), [300.0] * 17),
+        (FOLLOWER, ("log_stretch",), 1e80),
+    ):
+        document = json.loads(persistence.dumps(original))
+        part = document["content"]
+        for name in path[:-1]:
+            part = part[name]
+        assert part[path[-1]] != value
+        part[path[-1]] = value
+        with pytest.raises(DamagedFileError):
+            persistence.loads(rewritten(document))
 
 
 def test_numbers_that_no_fit_has_learned_are_refused():

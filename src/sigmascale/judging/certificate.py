@@ -26,7 +26,7 @@ import numpy as np
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result, text_table
 from .._support.text import shorten
-from .limits import Limits, OneSided, PartSums, Score, WholeLimits, by_chance
+from .limits import Limits, OneSided, PartSums, Score, WholeLimits, by_chance, moments
 from .parts import ASKED, FINENESS, IN_WORDS, Parts, parts_of
 from .questions import Bias, Coverage, Question, SizeOfU, Values
 from .search import gathers, groups_of, shuffles
@@ -576,11 +576,8 @@ def _reach_of_means(
     values = sums.values
     z = values.z * scale
     units = sums.units(sums.correlation(z))
-    average = np.average(z, weights=values.w)
-    spread = float(np.average((z - average) ** 2, weights=values.w))
-    third = float(np.average((z - average) ** 3, weights=values.w))
-    skewness = third / max(spread, 1e-300) ** 1.5 * units.cube
-    low_t, high_t = by_chance(certified.confidence, skewness, units.df)
+    _, spread, skewness = moments(z, values.w)
+    low_t, high_t = by_chance(certified.confidence, skewness * units.cube, units.df)
     se = np.sqrt(spread * units.q)
     return np.maximum(-(dev - (high_t * se)[:, None]), dev - (low_t * se)[:, None])
 

@@ -238,12 +238,7 @@ class Score:
         # moments of all rows
         counts = sums_of(self.codes, w, BINS)
         self.share: Floats = counts / counts.sum()
-        at_bins = psi(middles)
-        self.mean = float(self.share @ at_bins)
-        deviations = at_bins - self.mean
-        self.variance = float(self.share @ deviations**2)
-        third = float(self.share @ deviations**3)
-        self.skewness = third / max(self.variance, 1e-300) ** 1.5
+        self.mean, self.variance, self.skewness = moments(psi(middles), self.share)
         rise = psi(middles + 0.05) - psi(middles - 0.05)
         self.slope = float(self.share @ rise) / 0.1
 
@@ -302,6 +297,14 @@ class Score:
             target = np.log(np.maximum(target, 1e-300))
         shifts = np.interp(-target, -means, SHIFTS, left=-FAR, right=FAR)
         return np.asarray(shifts)
+
+
+def moments(x: Floats, w: Floats) -> tuple[float, float, float]:
+    """Return mean, variance and skewness, which is 0 where all values are alike."""
+    mean = float(np.average(x, weights=w))
+    variance = float(np.average((x - mean) ** 2, weights=w))
+    third = float(np.average((x - mean) ** 3, weights=w))
+    return mean, variance, third / max(variance**1.5, 1e-300)
 
 
 def by_chance(level: float, skewness: Floats, df: Floats) -> tuple[Floats, Floats]:
@@ -574,11 +577,7 @@ class PartSums:
         z, w = self.values.z, self.values.w
         units = self.units(self.correlation(z))
         mean = self.mean_of(2)
-        # moments of all rows
-        average = np.average(z, weights=w)
-        spread = float(np.average((z - average) ** 2, weights=w))
-        third = float(np.average((z - average) ** 3, weights=w))
-        skewness = third / max(spread, 1e-300) ** 1.5
+        _, spread, skewness = moments(z, w)
         # a part without its large errors has a mean and a variance that are too low
         own = np.maximum(self.mean_of(3) - mean**2, 0)
         variance = (units.rows * own + PRIOR * spread) / (units.rows + PRIOR)

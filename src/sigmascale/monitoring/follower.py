@@ -18,6 +18,7 @@ from ..recalibrator import Recalibrator
 
 ROW, GROUP = 0.05, 0.5  # steps of the logarithm: a row's, and a group's
 WIDEST = 700.0  # of a logarithm
+ROUNDING = 1e-6  # of a share
 
 
 @stored(
@@ -235,11 +236,15 @@ class Follower:
 
         It follows from what a follower knows: 1 − coverage + log t / (step · n).
         """
+        return min(max(self._missed, 0.0), 1.0)
+
+    @property
+    def _missed(self) -> float:
+        """The share of misses, but for rounding."""
         if not self.n_units:
             return 0.0
         step = ROW if self.units == "rows" else GROUP
-        share = 1 - self.coverage + self.log_stretch / (step * self.n_units)
-        return min(max(share, 0.0), 1.0)
+        return 1 - self.coverage + self.log_stretch / (step * self.n_units)
 
     @property
     def words(self) -> str:
@@ -300,3 +305,5 @@ class Follower:
         """Refuse parts of a file that no follower has."""
         wrong = not self.n_units and self.log_stretch != 0
         refuse_if(wrong, "a follower without rows must not be stretched")
+        wrong = abs(self._missed - 0.5) > 0.5 + ROUNDING
+        refuse_if(wrong, "a follower must have missed a share of its rows")

@@ -235,6 +235,10 @@ class Neighbours:
     sums: Floats = field(default_factory=lambda: np.zeros(4))
     last: float = -1.0
 
+    def check(self) -> None:
+        """Refuse sums of another shape."""
+        refuse_if(self.sums.shape != (4,), "neighbours have four sums")
+
     def look_at(self, ranks: Floats) -> None:
         """Take further ranks, from 0 to 1; those that are not known are left out."""
         known = np.append(self.last, ranks)

@@ -188,8 +188,10 @@ class Urn:
         """Refuse limits that do not ascend, and numbers that no reference gives."""
         gaps = np.diff([0, *self.positions, self.n_first + 1])
         ascends = gaps.min() > 0 <= np.diff(self.limits, axis=0).min(initial=0)
-        shape = (self.positions.size, self.paid.size // (2 * N_SIZES))
+        n_ranked = self.limits.shape[1]
+        shape = (self.positions.size, n_ranked)
         fits = self.limits.shape == self.ties.shape == shape
+        fits = fits and self.paid.size == 2 * N_SIZES * n_ranked
         if not (ascends and fits and min(self.paid.min(), self.mean_size) > 0):
             refuse("what is normal must have limits that ascend.")
 

@@ -17,6 +17,7 @@ ABSURD = 3.0  # times the largest error: no uncertainty should be larger
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
 LEAST_ROWS = 100  # that tell whether outliers have raised u
 NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers raised u
+FAR = 3.0  # times u, which the largest error then exceeds
 MOST_CUT = 100_000  # rows that tell where tenths are cut, about
 TENTHS = np.arange(1, 10) / 10
 WORTH_WORDS, SURE = 0.25, 5.0  # a bias in units of u, and in standard errors
@@ -45,7 +46,9 @@ def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:
         caution = _absurd(rows, n_absurd)
         warn(caution, AbsurdScaleWarning, stacklevel=5)
         return (caution,)
-    if rows.n_rows >= LEAST_ROWS and float(np.quantile(size / scale, 0.95)) < NARROW:
+    ratio = size / scale
+    is_narrow = rows.n_rows >= LEAST_ROWS and float(np.quantile(ratio, 0.95)) < NARROW
+    if is_narrow and float(ratio.max()) > FAR:
         return (_raised_by_outliers(rows, scale),)
     return ()
 

@@ -17,7 +17,7 @@ from .._support.notices import warn
 from .._support.progress import working
 from .._support.text import quoted
 from ..additive import Additive, Axis
-from ..diagnostics import informative, warn_of_oddities
+from ..diagnostics import warn_of_oddities
 from ..distributions import (
     Bounds,
     Distributions,
@@ -254,12 +254,11 @@ class Recalibrator(BaseEstimator):
         self.names_ = rows.names
         self.n_rows_ = rows.n_rows
 
-        is_known = bool(rows.squared_error.any())  # errors that are all 0 tell nothing
-        rows = in_canonical_order(informative(rows))
+        rows = in_canonical_order(rows)
         self.n_effective_ = float(rows.n_effective)
         progress = working(f"fitting {type(choices.scaling).__name__}")
         with progress if rows.n_rows >= MANY else nullcontext():
-            fitted = learn(rows, choices, is_known=is_known)
+            fitted = learn(rows, choices)
         self.scale_ = fitted.scale
         self.bias_ = fitted.bias
         self.distribution_ = fitted.distribution

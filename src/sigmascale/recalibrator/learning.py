@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..additive import Additive
+from ..diagnostics import informative
 from ..distributions import Parts, ZDistribution
 from ..folds import divided
 from ..predictions import Predictions
@@ -70,11 +71,10 @@ class Fitted:
     cautions: tuple[str, ...]
 
 
-def learn(rows: Predictions, choices: Choices, *, is_known: bool) -> Fitted:
+def learn(rows: Predictions, choices: Choices) -> Fitted:
     """Return what rows in canonical order tell.
 
-    Where errors are not known, because they were all 0, the scale is all that is
-    learned.
+    Errors that are all 0 tell nothing; neither do those of which a bias leaves nothing.
     """
     held_out = None
     if choices.hold_out:
@@ -84,12 +84,15 @@ def learn(rows: Predictions, choices: Choices, *, is_known: bool) -> Fitted:
 
     bias = None
     bias_words = ""
+    is_known = bool(rows.squared_error.any())
     if choices.bias is not None and is_known:
         learned_bias = learn_bias(rows, choices.bias, choices.random_state)
         bias = learned_bias.map
         bias_words = learned_bias.words
         rows = learned_bias.corrected
+        is_known = bool(rows.squared_error.any())
 
+    rows = informative(rows)
     learned = choices.scaling.learn(rows)
     if held_out is not None:
         held_out = corrected(held_out, bias)

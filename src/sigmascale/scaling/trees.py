@@ -260,6 +260,8 @@ def _ranked(
     axis: Axis, code: Ints, y: Floats, weights: Floats | None, k: float, middle: float
 ) -> Floats:
     """Return codes as numbers: labels in the order of their means, thin ones shrunk."""
+    if not code.any():  # no row knows the column: it tells nothing
+        return np.zeros(axis.n_codes)
     rank = np.arange(axis.n_codes, dtype=np.float64)
     if axis.labels is not None:
         n = np.bincount(code, weights, axis.n_codes)
