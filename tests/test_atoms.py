@@ -428,8 +428,23 @@ def test_novelty_rings_where_u_or_forces_have_risen_and_hardly_ever_otherwise():
         for risen in ({"size": 2.5}, {"push": 1.6}):
             drawn = Drawn(np.random.default_rng(100 + seed))
             vars(drawn).update(risen)
-            assert evaluations_until_novel(HonestCalculator(drawn, r), 300) < 100
-    assert np.mean(rung) <= 0.2
+            assert evaluations_until_novel(HonestCalculator(drawn, r), 300) < 150
+    assert np.mean(rung) <= 0.1
+
+
+def test_one_odd_structure_is_no_novelty_but_several_are():
+    drawn = Drawn(np.random.default_rng(7))
+    calculator = HonestCalculator(drawn, fitted_to_draws())
+    drawn.push = 10.0  # as forces of a lattice that was not warmed
+    calculated(structure(0), calculator)
+    drawn.push = 1.0
+    for step in range(1, 40):
+        calculated(structure(step), calculator)
+    assert not calculator.events
+    drawn.push = 10.0
+    for step in range(40, 61):
+        calculated(structure(step), calculator)
+    assert [event.step for event in calculator.events] == [60]
 
 
 def test_a_species_that_was_never_seen_is_said_once_and_may_stop_the_run(caplog):

@@ -241,7 +241,9 @@ class _Novelty:
     structures from their mean, is z. If z is normal with a mean of at most δ, the
     product of exp(λ (z − δ) − λ²/2) is a supermartingale; started anew wherever it is
     below 1 (Page's CUSUM), it needs exp(limit) looks on average to exceed the limit.
-    So does the mean of several.
+    So does the mean of several. Where z is larger than `largest` it counts as that,
+    which makes the product no larger: a run has not left what was calibrated because of
+    one structure, such as a lattice at the start that was not warmed.
 
     References
     ----------
@@ -252,8 +254,9 @@ class _Novelty:
 
     # δ: structures of a run are alike, and slowly change. Forces follow the temperature
     # at once; u depends on where atoms are, and may be this far off for long.
-    allowed = np.array([1.5, 0.5])  # u, forces
-    bet = 1.5  # λ
+    allowed = np.array([1.75, 0.4])  # u, forces
+    largest = 4.5  # z of one structure, so that three at least are needed
+    bet = 1.25  # λ
     limit = math.log(10_000)
     every = 10  # evaluations from one look to the next, as neighbours tell the same
 
@@ -288,7 +291,7 @@ class _Novelty:
         new = []
         for k, (mean, spread, n_rows) in enumerate(self.levels):
             of_few = math.sqrt(max(1.0, n_rows / p.n_rows))  # fewer atoms vary more
-            z = (sizes[k] - mean) / (spread * of_few)
+            z = min((sizes[k] - mean) / (spread * of_few), self.largest)
             gain = self.bet * (z - self.allowed[k]) - self.bet**2 / 2
             new.append(max(0.0, evidence[k]) + float(gain))
         return new
@@ -372,9 +375,9 @@ class HonestCalculator(Calculator):
     species was not among them, and where u or forces of structures stay above those of
     calibrated ones. That is told by martingales, which would need 10,000 looks on
     average to ring without a cause, were looks independent and normal. They look at
-    every tenth evaluation, and allow a run to lie 1.5 (u) or 0.5 (forces) standard
-    deviations of structures above the mean of these. They need a recalibrator that was
-    fitted with groups, as `from_atoms` has them.
+    every tenth evaluation, need three looks at least, and allow a run to lie 1.75 (u)
+    or 0.4 (forces) standard deviations of structures above the mean of these. They need
+    a recalibrator that was fitted with groups, as `from_atoms` has them.
 
     What to expect:
 
