@@ -381,18 +381,32 @@ def busy(function, atoms):
     return time.process_time() - start
 
 
+class Told:
+    """A member that answers at once, with what another has found."""
+
+    def __init__(self, member):
+        self.member = member
+        self.implemented_properties = member.implemented_properties
+
+    def get_property(self, name, atoms):
+        """Return a property of the structure that the other has just been asked of."""
+        return self.member.results[name]
+
+
 def table_of_overhead(r):
     """Yield lines on the time that is spent beside the members.
 
-    Members that have just been asked know their answer: what is left is ours.
+    The members are asked first, alone; then a calculator around members that know what
+    these found. What that takes is ours.
     """
     yield "| atoms | members alone, ms a step | every step | every tenth |"
     yield "| --- | --- | --- | --- |"
     rng = np.random.default_rng(0)
-    for repeat, n_steps in (((2, 2, 2), 60), ((10, 5, 5), 12)):
+    for repeat, n_steps in (((2, 2, 2), 200), ((10, 5, 5), 20)):
         atoms = bulk("Cu", cubic=True, a=3.65).repeat(repeat)
         atoms.symbols[::4] = "Au"
         members = [EMT() for _ in range(N_MEMBERS)]
+        told = [Told(member) for member in members]
 
         def alone(atoms, members=members):
             for member in members:
@@ -400,17 +414,16 @@ def table_of_overhead(r):
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ss.exceptions.FewRowsWarning)
-            each = HonestCalculator(members, r, on_novelty=ignore, atoms=atoms)
-            tenth = HonestCalculator(members, r, every=10, on_novelty=ignore)
-            tenth.get_forces(atoms)
+            each = HonestCalculator(told, r, on_novelty=ignore, atoms=atoms)
+            tenth = HonestCalculator(told, r, every=10, on_novelty=ignore)
         times = []
         for _ in range(n_steps):
             atoms.positions += rng.normal(0, 1e-3, atoms.positions.shape)
-            times.append([busy(f, atoms) for f in (alone, each.get_forces)])
-            times[-1].append(busy(tenth.get_forces, atoms))
+            functions = (alone, each.get_forces, tenth.get_forces)
+            times.append([busy(function, atoms) for function in functions])
         base, judged, some = np.array(times).T
         every_step = np.median(judged) / np.median(base)
-        in_ten = some[:10].mean() / np.median(base)  # one of which is judged
+        in_ten = some.mean() / np.median(base)
         yield (
             f"| {len(atoms):,} | {1000 * np.median(base):.3g} | {100 * every_step:.1f} "
             f"% | {100 * in_ten:.1f} % |"
