@@ -5,7 +5,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 APP_ARGS ?=
 BENCH_ARGS ?=
-ARENA_ARGS ?= --out docs
+ARENA_ARGS ?= --out docs $(if $(SIGMASCALE_SETS),--audit "$(SIGMASCALE_SETS)")
 
 VENV := .venv
 BIN := $(VENV)/bin

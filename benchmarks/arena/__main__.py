@@ -16,6 +16,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 if __name__ == "__main__":  # before NumPy starts its threads; processes inherit it
     os.environ.update(dict.fromkeys(THREADS, "1"))
 
+from .audit import write_audit  # noqa: E402
 from .page import OURS, write_page, write_results  # noqa: E402
 from .running import FOLDER, all_sets, build, described, table_of, work  # noqa: E402
 
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--without", action="append", default=[], help="name of one that stays away")
     add("--set", action="append", help="name of a set, if not all; repeatable")
     add("--sets", type=Path, help="folder with sets of yours, beside the built-in ones")
+    add("--audit", type=Path, help="folder with the sets that audit.csv lists")
     add("--halvings", type=int, default=10, help="of each set, or draws of a world")
     add("--rows", type=int, default=1000, help="at most, to learn from and to judge by")
     add("--small", action="store_true", help="a few sets, two halvings; minutes")
@@ -81,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         key=lambda row: (places[row["set"]], order.index(row["rival"]), row["halving"])
     )
     write_results(table_of(rows), list(told.values()), options.out)
+    if options.audit:
+        write_audit(options.audit, options.out)
     page = write_page(options.out)
     print(f"Written: {page}, and what it shows in {page.with_suffix('')}")
 

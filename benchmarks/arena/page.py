@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from .audit import with_audit
 from .real import REAL
 from .scoring import LOSSES
 from .standings import Duel, Standings
@@ -74,6 +75,8 @@ def write_page(folder: Path) -> Path:
         parts[league] = "\n\n".join(said)
     for name, words in parts.items():
         text = text.replace(f"<!-- {name} -->", words)
+    if (folder / "arena" / "audit.csv").exists():
+        text = with_audit(text, folder / "arena")
     page = folder / "arena.md"
     page.write_text(text, "utf-8")
     return page

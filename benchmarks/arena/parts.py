@@ -138,9 +138,14 @@ def files_of(folder: Path) -> dict[str, Path]:
 
 def read_part(path: Path) -> Part:
     """Read a table of a folder."""
+    return part_of(read_table(path), str(path))
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read a file of a folder."""
     if path.suffix == ".parquet":
-        return part_of(pl.read_parquet(path), str(path))
-    return part_of(pl.read_csv(path, infer_schema_length=None), str(path))
+        return pl.read_parquet(path)
+    return pl.read_csv(path, infer_schema_length=None)
 
 
 # -- what several rivals need ----------------------------------------------------------
