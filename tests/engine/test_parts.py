@@ -81,6 +81,19 @@ def test_a_part_with_too_few_rows_held_out_is_infinite_and_fit_says_how_many_lac
     assert np.isfinite(q.distributions.std).all()
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_infinite_intervals_hold_anything():
+    p, new = rows(60), rows(400, seed=1)
+    weights = np.random.default_rng(0).uniform(0.5, 1, 60)
+    for q in (p, rows(60, weights=weights)):
+        for parts in (None, ["phase"]):
+            r = fit(q, hold_out=0.3, parts=parts)
+            v = ss.validate(r.apply(new))
+            assert np.isinf(v.rows.distributions.interval(0.95)).all()
+            assert v.verdicts["coverage"].answer == "no"
+            assert "hold 100 %" in v.headline
+
+
 def test_a_label_that_no_row_held_out_has_gets_infinite_limits():
     p = rows(800)
     r = fit(p, parts=["phase"], hold_out=0.5)

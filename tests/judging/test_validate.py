@@ -371,6 +371,19 @@ def test_errors_that_are_all_zero_tell_nothing():
     assert "errors are 0" in v.headline
 
 
+def test_questions_are_the_same_whether_or_not_there_is_anything_to_tell():
+    rng = np.random.default_rng(0)
+    for n, error in (
+        (300, rng.normal(size=300)),
+        (300, np.zeros(300)),
+        (5, np.ones(5)),
+    ):
+        x = np.arange(n)
+        p = ss.Predictions(y_std=1 + x, error=error, features={"x": x}, time=x)
+        names = [*ss.validate(p).verdicts]
+        assert names == ["bias", "average", "u", "x", "time", "joint", "coverage"]
+
+
 def test_rows_whose_z_are_all_equal_are_judged():
     u = np.random.default_rng(0).lognormal(size=400)
     kind = np.resize(["a", "b"], 400)

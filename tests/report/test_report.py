@@ -242,6 +242,25 @@ def test_vectors_two_rows_and_errors_of_zero_are_reported():
         assert ("vectors" in page) == p.is_vector
 
 
+def test_questions_that_one_stage_alone_has_are_no_hindrance():
+    rng = np.random.default_rng(0)
+    x, error = rng.normal(size=(2, 300))
+    others = {"features": {"x": x}, "time": x}
+    u = rng.lognormal(size=300)
+    stages = [
+        ss.validate(ss.Predictions(y_std=y_std, error=e, **others))
+        for y_std, e in ((np.ones(300), error), (u, error), (u, np.zeros(300)))
+    ]
+    for before in stages:
+        for after in stages:
+            assert plain(after.compared_with(before)) in words(
+                report_html(before, after)
+            )
+            lines = after.certificate.picture(before.certificate)
+            known = [x for x in (before, after) if x.certificate.proofs]
+            assert bool(lines) == bool(known)
+
+
 def test_wrong_arguments_are_refused_with_the_remedy(whole, small):
     other = ss.validate(whole.before.rows.with_features(["mass"]))
     for arguments, match in (

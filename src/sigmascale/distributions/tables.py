@@ -72,7 +72,7 @@ def levels_of_rows(n_rows: int, weights: Floats | None) -> Floats:
     if weights is None:
         return np.arange(1.0, n_rows + 1) / (n_rows + 1)
     ends = np.cumsum(weights)
-    return np.asarray((ends - weights / 2 + 0.5) / (ends[-1] + 1))
+    return np.asarray((ends - weights / 2 + 0.5) / (weights.sum() + 1))
 
 
 @stored(levels=floats, values=floats, infinite=flag)

@@ -182,17 +182,23 @@ def variables_of(values: Values) -> dict[str, Variable]:
     """Return u, the features and time, in bins."""
     rows, w = values.rows, values.w
     variables = {v.name: v for v in Variable.all_of(rows, w)}
-    if rows.time is not None and TIME not in variables:
+    if rows.time is not None and _has_times(rows):
         is_date = rows.time.dtype.kind == "M"
         at = (
             rows.time.astype("datetime64[us]").astype(np.int64)
             if is_date
             else rows.time
         )
-        if at.min() < at.max():
-            time = Variable.of_numbers(TIME, at.astype(np.float64), w)
-            variables[TIME] = replace(time, is_date=is_date)
+        time = Variable.of_numbers(TIME, at.astype(np.float64), w)
+        variables[TIME] = replace(time, is_date=is_date)
     return variables
+
+
+def _has_times(rows: Predictions) -> bool:
+    """Return whether time is one more variable."""
+    if rows.time is None or TIME in rows.names:
+        return False
+    return bool(rows.time.min() < rows.time.max())
 
 
 def asked_of(
@@ -229,7 +235,8 @@ def judge(
     variables = variables_of(values) if values.enough else {}
     asked = asked_of(rows, variables, claim)
     if not values.enough:
-        names = asked_of(rows, dict.fromkeys(rows.names), claim)  # type: ignore[arg-type]
+        known = [*rows.names, TIME] if _has_times(rows) else rows.names
+        names = asked_of(rows, dict.fromkeys(known), claim)  # type: ignore[arg-type]
         nothing = _nothing(values, names, tolerance, confidence, claim)
         return replace(nothing, repeats=repeats)
     # what u and the features say together is one more variable
@@ -357,7 +364,8 @@ def _suspect(
     if suspect is None and asked.with_whole:
         alone = certified.whole(asked)
         if alone.off - alone.down > bound or alone.off + alone.up < -bound:
-            return searched.whole(asked.question)
+            whole = searched.whole(asked.question)
+            return whole if whole.beyond(0.0) else None
     return suspect
 
 

@@ -169,10 +169,12 @@ class Certificate(Result):
         A line for each fineness reaches from *at least* to *at most*, by the side of
         that of the same rows `before`.
         """
-        stages = [x for x in (before, self) if x is not None]
+        both = [("before", before), ("after", self)]
+        named = [("", self)] if before is None else both
+        stages = [(when, x) for when, x in named if x is not None and x.proofs]
         known = [
             min(x, FARTHEST_DRAWN)
-            for stage in stages
+            for _, stage in stages
             for _, most, perfect in stage.curve.values()
             for x in (most, perfect)
         ]
@@ -182,9 +184,8 @@ class Certificate(Result):
         bar = Bar(most, self.tolerance)
         lines = [f"{'off by, times':<18}{bar.axis()}"]
         for fineness in DRAWN:
-            for number, stage in enumerate(stages):
+            for number, (when, stage) in enumerate(stages):
                 name = NAMES[fineness] if not number else ""
-                when = "" if before is None else ("before", "after")[number]
                 lines.append(bar.line(name, when, stage.curve[fineness]))
         key = "● at most   ├ at least, somewhere   ┊ good enough"
         lines.append(f"{key} ({self.tolerance:g})   perfect: a perfect")

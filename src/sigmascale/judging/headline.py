@@ -153,7 +153,7 @@ def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
         if most.name == "bias":
             remedy = "Correct the bias"
         return f"{start}, but {words.suspected(most)}", remedy
-    if _nothing_else(judged):
+    if _nothing_else(judged) and _T(judged):
         return _on_average(judged, count), "Judge again with features"
     if not unsure:
         return f"{start} ({count})", ""

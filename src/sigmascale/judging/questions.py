@@ -95,7 +95,10 @@ class Values:
 
     @cached_property
     def stretch(self) -> Floats:
-        """How far errors are from the middle of intervals, in half widths."""
+        """How far errors are from the middle of intervals, in half widths.
+
+        Infinite intervals, of which rows held out are too few, hold anything.
+        """
         rows = self.rows
         with quiet():  # of levels beyond the rows of a table
             given = rows.distributions or Distributions.normal(rows)
@@ -103,8 +106,11 @@ class Values:
                 lengths: Floats = np.sqrt(rows.squared_error * rows.dim)
                 return lengths / np.maximum(given.radius(self.level), 1e-300)
             low, high = given.interval(self.level).T
+        is_finite = np.isfinite(low) & np.isfinite(high)
+        low, high = (np.where(is_finite, x, 0.0) for x in (low, high))
         distances = np.abs(rows.target - (low + high) / 2)
-        return np.asarray(2 * distances / np.maximum(high - low, 1e-300))
+        stretch = 2 * distances / np.maximum(high - low, 1e-300)
+        return np.where(is_finite, stretch, 0.0)
 
     @cached_property
     def capped(self) -> Floats:

@@ -94,7 +94,9 @@ def along(before: Validation, after: Validation | None) -> list[Picture]:
 
 def shown(before: Validation, after: Validation | None) -> list[str]:
     """Return the questions that are shown: of many features, those most at fault."""
-    some = (*NOT_VARIABLES, *variables(before, after))
+    some = {*NOT_VARIABLES, *variables(before, after)}
+    if after is not None:  # if u has become constant, nothing is asked jointly
+        some &= {*after.verdicts}
     return [name for name in before.verdicts if name in some]
 
 
