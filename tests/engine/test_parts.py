@@ -91,7 +91,7 @@ def test_infinite_intervals_hold_anything():
             v = ss.validate(r.apply(new))
             assert np.isinf(v.rows.distributions.interval(0.95)).all()
             assert v.verdicts["coverage"].answer == "no"
-            assert "hold 100 %" in v.headline
+            assert "hold 100 %" in v.verdicts["coverage"].sentence
 
 
 def test_a_label_that_no_row_held_out_has_gets_infinite_limits():
