@@ -83,9 +83,9 @@ def test_a_part_with_too_few_rows_held_out_is_infinite_and_fit_says_how_many_lac
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_infinite_intervals_hold_anything():
-    p, new = rows(60), rows(400, seed=1)
-    weights = np.random.default_rng(0).uniform(0.5, 1, 60)
-    for q in (p, rows(60, weights=weights)):
+    p, new = rows(40), rows(400, seed=1)
+    weights = np.random.default_rng(0).uniform(0.5, 1, 40)
+    for q in (p, rows(40, weights=weights)):
         for parts in (None, ["phase"]):
             r = fit(q, hold_out=0.3, parts=parts)
             v = ss.validate(r.apply(new))
