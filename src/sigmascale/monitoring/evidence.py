@@ -124,14 +124,16 @@ class Evidence:
 
     def follow(self, growth: Floats, facts: Floats) -> Path:
         """Return the evidence after each unit; nothing is changed."""
-        left = not_started(self.n_units + np.arange(len(growth) + 1.0))
+        units = self.n_units + np.arange(float(len(growth)))
         since = np.cumsum(growth, axis=0)
         # each start time's part of the stake, as if it had been there from the first
-        parts = np.log(left[:-1] - left[1:])[:, None, None] - (since - growth)
+        bet = -np.expm1(-np.log1p(1 / (_PATIENCE + units)) / 2)  # of what is left
+        parts = np.log(not_started(units) * bet)[:, None, None] - (since - growth)
         parts[0] = np.logaddexp(parts[0], self.started)
         sizes = since + np.logaddexp.accumulate(parts, axis=0)
         owned = np.logaddexp.reduce(sizes + self.stakes, axis=2)
-        waiting = np.log(left[1:])[:, None] + np.logaddexp.reduce(self.stakes, axis=1)
+        left = np.log(not_started(units + 1))[:, None]
+        waiting = left + np.logaddexp.reduce(self.stakes, axis=1)
         return Path(growth, facts, np.logaddexp(owned, waiting), sizes)
 
     def keep(self, path: Path, units: Units) -> None:
