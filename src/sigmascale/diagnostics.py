@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from ._support.checks import Floats, Ints
 from ._support.hashing import hash_of_rows
@@ -335,7 +335,7 @@ def leaked_rows(p: Predictions) -> Ints:
             break
         steepness = (below_10 - below) / max(below_100 - below, 1)
         share = min(max(STEEPNESS, steepness), 1 - 1e-9)
-        nats = -stats.binom.logsf(below - 1, below_10, share)
+        nats = -np.log(special.bdtrc(below - 1, below_10, share))
         if nats > most:
             heap, most = t, nats
     if most < SURE_NATS:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ._support.files import whole_file
 from ._support.libraries import Library
+from ._support.parameters import check_is_fitted
 from .distributions import any_bound, check_bounds, check_coverage, check_levels
 from .exceptions import InvalidInputError
 from .recalibrator import Recalibrator

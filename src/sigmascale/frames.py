@@ -17,11 +17,11 @@ from uuid import uuid4
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from ._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
 from ._support.labels import Categories
 from ._support.notices import quiet
+from ._support.parameters import check_is_fitted
 from ._support.text import listed, quoted, shorten
 from .clusters import Tally, prepare_dask, prepare_spark
 from .exceptions import InvalidInputError, NotANumberError

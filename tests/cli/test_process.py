@@ -34,20 +34,47 @@ def in_folder(tmp_path, monkeypatch, sigmascale):
 # -- what a command loads --------------------------------------------------------------
 
 
-def test_help_loads_nothing_slow():
+def loaded_by(*lines):
+    """Return what commands, one after the other, print, and the modules they load."""
     code = (
-        "import sys; sys.argv = ['sigmascale', '--help']\n"
+        "import sys\n"
         "from sigmascale.__main__ import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print(*sys.modules, file=sys.stderr)\n"
+        f"for line in {lines!r}:\n"
+        "    sys.argv = ['sigmascale', *line.split()]\n"
+        "    try: main()\n"
+        "    except SystemExit as end: print('ended with', end.code)\n"
+        "print(*sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    slow = {"polars", "narwhals", "sklearn", "scipy", "matplotlib"}
-    assert not slow & set(done.stderr.split())
-    assert "check" in done.stdout
+    printed, _, modules = done.stdout.rstrip().rpartition("\n")
+    return printed, set(modules.split())
+
+
+def test_help_loads_nothing_slow():
+    printed, modules = loaded_by("--help", "check --help", "fit")
+    slow = {"numpy", "polars", "narwhals", "sklearn", "scipy", "matplotlib"}
+    assert not slow & modules
+    assert "--all-features" in printed
+
+
+def test_what_learns_nothing_loads_no_scikit_learn():
+    printed, modules = loaded_by(
+        "apply r.json a.csv -o new.csv",
+        "show r.json",
+        "check nowhere.csv",
+        "check a.csv --uncertainty nothing",
+        "fit a.csv --scaling nothing -o new.json",
+        "fit a.csv --parts nothing -o new.json",
+        "apply r.json nowhere.csv -o new.csv",
+        "compare a.csv",
+        "watch r.json nowhere.csv",
+    )
+    ends = [line for line in printed.splitlines() if line.startswith("ended")]
+    assert ends == ["ended with 0"] * 2 + ["ended with 2"] * 7
+    assert "polars" in modules
+    assert "sklearn" not in modules
 
 
 # -- signals ---------------------------------------------------------------------------

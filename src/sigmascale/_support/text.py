@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any
-
-import numpy as np
 
 LONGEST = 80  # characters of a cell, name or value that a message quotes
 # Control characters, those that turn the direction of text, and bytes that are no text.
@@ -31,7 +30,8 @@ def quoted(value: Any) -> str:
     >>> quoted("gas"), quoted(2.5)
     ("'gas'", '2.5')
     """
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+    numpy = sys.modules.get("numpy")  # a value of it has imported it
+    if numpy and isinstance(value, numpy.generic) and value.dtype.kind not in "mM":
         value = value.item()
     if isinstance(value, str) and len(value) > 2 * LONGEST:
         value = value[:LONGEST] + value[-LONGEST:]  # what lies between is cut anyway

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.notices import quiet
@@ -165,6 +165,8 @@ class Values:
         They tell how heavy tails may be if the distributions of z are alike but for
         their scale, and the tails of the rows no heavier. A sample of rows tells it.
         """
+        from scipy import stats  # to import it takes longer than to judge few rows
+
         step = -(-inside.size // COMPARED)
         sizes = np.sqrt(self.z2[::step]) if self.rows.is_vector else self.z[::step]
         within = inside[::step]

@@ -21,7 +21,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from .._support.checks import Floats, Ints
 from ..persistence import (
@@ -44,9 +44,10 @@ _FACTORS = np.array([1.12, 1.3, 1.8, 3.5])  # of errors relative to uncertaintie
 _BIASES = np.array([0.25, 0.5, 1.0, 2.0])  # of z, in standard deviations
 N_SIZES = _FACTORS.size  # of each kind of change
 WEIGHTS = (0.1, 0.6, 0.2, 0.1)  # stakes on these sizes, which sum to 1
-# The tables are made for this distribution. It lies between normal and heavy tails,
-# and loses little to either; whatever the truth is, false alarms are as rare.
-_ASSUMED = stats.t(8)
+# The tables are made for Student's t with these degrees of freedom. It lies between
+# normal and heavy tails, and loses little to either; whatever the truth is, false
+# alarms are as rare.
+_ASSUMED_DF = 8
 _KEPT = 0.05  # share that is not bet, so that no row can take nearly everything
 N_FACTS = 3  # what is summed of each
 LEAST = 20  # rows of a reference, or of a part of it
@@ -200,10 +201,14 @@ class Urn:
         """By bin of abs(z) for factors and their inverses; by bin of z for biases."""
         edges = np.concatenate([[0], self.positions / (self.n_first + 1), [1]])
         factors = np.concatenate([_FACTORS, 1 / _FACTORS])
-        moves = np.concatenate([_BIASES, -_BIASES]) * _ASSUMED.std()
-        inner = _ASSUMED.ppf((1 + edges) / 2)[:, None] / factors
-        moved = _ASSUMED.ppf(edges)[:, None] - moves
-        after = [2 * _ASSUMED.cdf(inner) - 1, _ASSUMED.cdf(moved)]
+        spread = np.sqrt(_ASSUMED_DF / (_ASSUMED_DF - 2))
+        moves = np.concatenate([_BIASES, -_BIASES]) * spread
+        inner = special.stdtrit(_ASSUMED_DF, (1 + edges) / 2)[:, None] / factors
+        quantiles = special.stdtrit(_ASSUMED_DF, edges)
+        quantiles[0] = -np.inf  # SciPy has it positive
+        moved = quantiles[:, None] - moves
+        within = 2 * special.stdtr(_ASSUMED_DF, inner) - 1
+        after = [within, special.stdtr(_ASSUMED_DF, moved)]
         # how much more likely a bin is after a change than before
         likelier = [np.diff(each, axis=0) / np.diff(edges)[:, None] for each in after]
         return [(1 - _KEPT) * each + _KEPT for each in likelier]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from .._support.checks import Floats, Ints, check_choice, check_count, check_fraction
 from ..distributions import Distributions
@@ -133,7 +133,7 @@ def _beyond(p: Predictions) -> tuple[float, float | None]:
     found, d = p.mean(p.abs_z > 2), p.distributions
     if d is None:
         # of normal errors, d z² has a chi-squared distribution with d components
-        return found, float(stats.chi2.sf(4 * p.dim, p.dim))
+        return found, float(special.chdtrc(p.dim, 4 * p.dim))
     if p.is_vector:
         return found, None
     below, above = (d.cdf(d.location + sign * 2 * d.scale) for sign in (-1, 1))

@@ -8,12 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-
 from .. import persistence
 from .._support.checks import Floats, Ints, check_choice, check_count, is_real
 from .._support.notices import warn
+from .._support.parameters import Parametrised, check_is_fitted
 from .._support.progress import working
 from .._support.text import quoted
 from ..additive import Additive, Axis
@@ -92,7 +90,7 @@ _FITTED = {
     bias_words=text,
     cautions=many(text),
 )
-class Recalibrator(BaseEstimator):
+class Recalibrator(Parametrised):
     """Recalibrate predictive distributions: bias, scale and distribution of errors.
 
     An error is bias(x) + scale(x) × z: what the prediction is off by on average, the
@@ -209,6 +207,7 @@ class Recalibrator(BaseEstimator):
     n_rows_: int
     n_effective_: float
     cautions_: tuple[str, ...]
+    _saved_method: str  # of a scaling that is known by its name alone
 
     def __init__(
         self,
@@ -339,7 +338,7 @@ class Recalibrator(BaseEstimator):
         array([2., 6.])
         """
         if not hasattr(self, "scale_"):  # torch.compile traces what is known only
-            check_is_fitted(self, "scale_")
+            check_is_fitted(self)
         is_array = hasattr(p, "ndim") and not hasattr(p, "columns")
         if is_array:
             array = checked_array(p, self.names_, self.scale_, self._smallest)
@@ -361,7 +360,7 @@ class Recalibrator(BaseEstimator):
             corrected if one was learned. :func:`sigmascale.validate`, plots and the
             report judge the `distributions` of these.
         """
-        check_is_fitted(self, "scale_")
+        check_is_fitted(self)
         return self._applied(p, self._matched(p))
 
     def _applied(self, p: Predictions, rows: Predictions) -> Predictions:
@@ -464,7 +463,7 @@ class Recalibrator(BaseEstimator):
         Learned by TemperatureScaling from 60 rows.
         The distribution of z is empirical: the z-scores of 60 rows out of fold.
         """
-        check_is_fitted(self, "scale_")
+        check_is_fitted(self)
         rows = f"{self.n_rows_} rows"
         if round(self.n_effective_) != self.n_rows_:
             rows += f", weighted, which count as {self.n_effective_:.0f}"
@@ -484,11 +483,11 @@ class Recalibrator(BaseEstimator):
             return getattr(self, "_saved_method", "BoostedScaling")
         return type(self.scaling).__name__
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+    def __repr__(self) -> str:
         """Return what was learned in words; before that, how it was made."""
         if hasattr(self, "scale_"):
             return self.describe()
-        return str(super().__repr__(N_CHAR_MAX))
+        return super().__repr__()
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return what notebooks show."""
@@ -509,7 +508,7 @@ class Recalibrator(BaseEstimator):
 
     def to_state(self) -> dict[str, Any]:
         """Return what is saved."""
-        check_is_fitted(self, "scale_")
+        check_is_fitted(self)
         scaling: Any = self.scaling
         known = SCALINGS.values()
         parameters = scaling.get_params() if type(scaling) in known else {}

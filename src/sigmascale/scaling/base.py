@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sklearn.base import BaseEstimator
-
 from .._support.checks import Floats
+from .._support.parameters import Parametrised
 from ..additive import Additive
 from ..predictions import Predictions
 
@@ -28,7 +27,7 @@ class Learned:
     out_of_fold: Floats | None = None
 
 
-class Scaling(BaseEstimator):
+class Scaling(Parametrised):
     """What learns the scale of errors. One of your own has `learn`, and nothing else.
 
     Examples

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.text import quoted
@@ -358,6 +357,8 @@ def by_linear_programs(loss: FactorLoss, start: Floats, is_free: Bools) -> Float
     Each minimises the sum of |r + J d| over steps d within a radius; the sizes are the
     sums of two variables, of what is above 0 and of what is below.
     """
+    from scipy.optimize import linprog
+
     s, radius = start.copy(), FIRST_RADIUS
     r, jacobian, weights = loss.residuals(s)
     lowest = weights @ np.abs(r)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from .._support.checks import (
     Floats,
@@ -198,6 +198,8 @@ def _band(n: int, n_levels: int, confidence: float) -> tuple[Floats, Floats]:
     Simulated sets tell how unlikely, at its most unlikely level, the curve of a
     calibrated set is: the limits at each level are the quantiles of that probability.
     """
+    from scipy import stats
+
     levels = np.linspace(0, 1, n_levels)
     inner = levels[1:-1]
     drawn = np.random.default_rng(0).multinomial(n, np.diff(levels), size=SIMULATED)
@@ -289,6 +291,8 @@ def pit_histogram(
     >>> ss.scores.pit_histogram(p, n_bins=4).density.round(1)
     array([1.6, 0.6, 0.5, 1.4])
     """
+    from scipy import stats
+
     p = check_predictions(p)
     confidence = check_fraction(confidence, "confidence")
     few = min(MOST_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))

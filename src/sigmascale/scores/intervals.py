@@ -8,11 +8,12 @@ how unequal they are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result
@@ -196,8 +197,17 @@ def wilson_limits(k: int, n: int, confidence: float = 0.95) -> tuple[float, floa
     R. G. Newcombe, Statist. Med. 17, 857 (1998),
     doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E
     """
-    found = stats.binomtest(k, n).proportion_ci(confidence, "wilsoncc")
-    return float(found.low), float(found.high)
+    z = float(special.ndtri((1 + confidence) / 2))
+    p, q = k / n, 1 - k / n
+    middle = 2 * n * p + z**2
+    low, high = 0.0, 1.0
+    if k > 0:
+        reach = 1 + z * math.sqrt(z**2 - 2 - 1 / n + 4 * p * (n * q + 1))
+        low = (middle - reach) / (2 * (n + z**2))
+    if k < n:
+        reach = 1 + z * math.sqrt(z**2 + 2 - 1 / n + 4 * p * (n * q - 1))
+        high = (middle + reach) / (2 * (n + z**2))
+    return low, high
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from .._support.checks import Floats
 from .._support.weighting import WeightLine
@@ -58,6 +58,8 @@ def fit_student(z: Floats, weights: Floats | None = None) -> tuple[float, float]
         return float("inf"), unit * float(np.sqrt(mean))
     df = least
     if slope(np.log(least)) > 0:
+        from scipy import optimize
+
         bounds = np.log(least), np.log(MOST_DF)
         df = float(np.exp(optimize.brentq(slope, *bounds, xtol=1e-13)))
     scale2 = float(best_scale2(z2, w, np.array([df]), 1e-14)[0])
