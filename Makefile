@@ -58,9 +58,10 @@ test-slow: $(VENV)/.installed-dev  ## check statistical claims on small sets; mi
 
 test-oldest: $(OLDEST)/.installed  ## install the oldest versions allowed and run the tests
 	@echo "== test-oldest: pytest, with the lower bounds of pyproject.toml"
-	@# newer packages that the old ones depend on deprecate what these call
+	@# newer packages that the old ones depend on deprecate what these call; ASE of old
+	@# leaves its log of dynamics open
 	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
-		$(PYTEST_ARGS)
+		-W "ignore:unclosed file:ResourceWarning" $(PYTEST_ARGS)
 	@echo "== test-oldest: done"
 
 test-newest:  ## install the newest versions of all dependencies and run the tests

@@ -96,6 +96,9 @@ def reliability(
         name = _name(look, style, "bins")
         score = f"ENCE {diagram.ence:.2f}; {diagram.attainable_ence:.2f} expected"
         x = diagram.rmv
+        # Matplotlib 3.10 knows what has been drawn by linear axes alone
+        is_log = ax.get_xscale() == "log"
+        ax.set(xscale="linear", yscale="linear")
         band(ax, x, diagram.attainable_low, diagram.attainable_high, _CALIBRATED)
         dots = {**DOTS, **look, "markersize": 4, "zorder": 3}
         dots = styled(style, dots) | {"label": f"{name}: {score}"}
@@ -103,16 +106,16 @@ def reliability(
         bars = ax.vlines(x, diagram.low, diagram.high, linewidth=1, zorder=2)
         bars.set(color=points.get_color(), alpha=points.get_alpha())
         bars.set_label(f"{100 * diagram.confidence:g} % limits")
-        _fit_axes(ax, diagram)
+        _fit_axes(ax, diagram, is_log=is_log)
     label_axes([ax], "root mean variance (RMV)", "RMSE")
     explain([ax])
     return ax
 
 
-def _fit_axes(ax: Axes, diagram: ReliabilityDiagram) -> None:
+def _fit_axes(ax: Axes, diagram: ReliabilityDiagram, *, is_log: bool) -> None:
     """Give the axes a range that holds all diagrams in them, not only this one."""
     (left, bottom), (right, top) = ax.dataLim.min, ax.dataLim.max
-    if log_helps(np.array([left, *diagram.rmv, right])) or ax.get_xscale() == "log":
+    if is_log or log_helps(np.array([left, *diagram.rmv, right])):
         # limits may reach down to 0; the points must not be squashed for it
         some = diagram.rmse[diagram.rmse > 0].min(initial=top)
         bottom = max(bottom, ax.dataLim.minposy, some / 10)
