@@ -146,6 +146,16 @@ def test_at_least_lies_below_at_most_and_finds_the_fault(alloy):
     assert proofs[5].where == "kind = alloy"
 
 
+def test_the_curve_of_pictures_passes_through_T():
+    rng = np.random.default_rng(2)
+    u, x = rng.gamma(3, 1, 400), {"a": rng.normal(size=400), "b": rng.normal(size=400)}
+    v = ss.validate(ss.Predictions(error=u * rng.normal(size=400), y_std=u, features=x))
+    # combinations were not looked at, and are in neither
+    assert not v.verdicts["joint"].counts
+    assert v.verdicts["joint"].T > v.T
+    assert v.certificate.curve[5][1:] == (v.T, v.certificate.perfect)
+
+
 def test_a_fault_finer_than_fifths_is_a_no_beside_a_small_T():
     rng = np.random.default_rng(8)
     n = 20_000

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -108,6 +108,9 @@ class Certificate(Result):
         intervals that were judged.
     claim : {"u", "intervals", "both"}
         What was judged.
+    curve : dict of int to tuple of float
+        *At least*, *at most* and *perfect* by fineness, of all questions that `T` is
+        about: the curve of pictures, which passes through `T` and `perfect`.
     """
 
     proofs: tuple[Proof, ...]
@@ -117,31 +120,11 @@ class Certificate(Result):
     confidence: float
     level: float
     claim: Claim
+    curve: dict[int, tuple[float, float, float]] = field(default_factory=dict)
 
     def of(self, question: str) -> dict[int, Proof]:
         """Return the proofs of a question by fineness."""
         return {x.fineness: x for x in self.proofs if x.question == question}
-
-    @property
-    def curve(self) -> dict[int, tuple[float, float, float]]:
-        """*At least*, *at most* and *perfect* by fineness: the largest of all.
-
-        The bias is apart, which has a unit of its own.
-        """
-        ends = {}
-        for fineness in FINENESS:
-            here = [
-                x
-                for x in self.proofs
-                if x.fineness == fineness and x.question != "bias"
-            ]
-            if here:
-                ends[fineness] = (
-                    max(x.at_least for x in here),
-                    max(x.at_most for x in here),
-                    max(x.perfect for x in here),
-                )
-        return ends
 
     def _cells(self) -> Cells:
         """Return T by question and fineness; and of all, at least and a perfect u."""
@@ -594,7 +577,7 @@ def certificate_of(
 ) -> Certificate:
     """Return the certificate of all questions; those that are counted make T."""
     medians, largest = perfect
-    counted, proofs, most = set(counted), [], 0.0
+    proofs = []
     for asked in certified.asked:
         told = asked.question.told
         for fineness in FINENESS:
@@ -612,15 +595,21 @@ def certificate_of(
                     where,
                 )
             )
-            if fineness == ASKED and asked.name in counted and asked.name != "bias":
-                most = max(most, worst.far)
-    of_perfect = float(np.median(largest[ASKED]))
+    # the bias is apart, which has a unit of its own
+    factors = set(counted) - {"bias"}
+    curve = {}
+    for fineness in FINENESS:
+        here = [x for x in proofs if x.fineness == fineness and x.question in factors]
+        of_perfect = SizeOfU().told(float(np.median(largest[fineness])))
+        least = max((x.at_least for x in here), default=1.0)
+        curve[fineness] = least, max((x.at_most for x in here), default=1.0), of_perfect
     return Certificate(
         tuple(proofs),
-        SizeOfU().told(most),
-        SizeOfU().told(of_perfect),
+        curve[ASKED][1],
+        curve[ASKED][2],
         tolerance,
         certified.confidence,
         certified.values.level,
         claim,
+        curve,
     )
