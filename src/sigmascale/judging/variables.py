@@ -25,7 +25,6 @@ MANY = 15_000  # rows from which there are most bins
 FEW_VALUES = 20  # distinct values of a number that is judged by value, as labels are
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
 LEAST, FINEST = 40, 400  # rows of a region at least, and its part of many rows
-TENTH, LABEL = 0.098, 0.05  # share of rows, of a label or value, that a yes is about
 SCALES = (0.02, 0.08, 0.25)  # shares between which regions are calibrated alike
 RARE = "rare labels"
 
@@ -229,32 +228,6 @@ class Variable:
             np.divide(inside, n**2, out=np.full(n.size, empty), where=n > 1e-9),
             np.divide(beyond, rest**2, out=np.full(n.size, empty), where=rest > 1e-9),
         )
-
-    @cached_property
-    def matters(self) -> Bools:
-        """Which regions a yes is about: tenths of the rows, labels or values of 5 %."""
-        start, stop, _ = self.regions
-        alone = (stop == start + 1) & self.is_value[start]
-        found: Bools = self.shares >= np.where(alone, LABEL, TENTH)
-        return found
-
-    @cached_property
-    def shown(self) -> Ints:
-        """The regions of a picture: labels, or runs of a tenth that cover all rows."""
-        start, stop, _ = self.regions
-        if self.labels is not None:
-            return np.argsort(start)
-        found: list[int] = []
-        runs, reached = np.flatnonzero(self.matters), 0
-        while reached < self.n_bins:
-            # of those that go on where the last one ends, or nearly: the shortest
-            here = runs[(start[runs] <= reached) & (stop[runs] > reached)]
-            if not here.size:
-                break
-            here = here[start[here] == start[here].max()]
-            found.append(int(here[np.argmin(stop[here])]))
-            reached = int(stop[found[-1]])
-        return np.array(found, dtype=np.int64)
 
     def some(self, which: Ints) -> Variable:
         """Return the same bins and regions, of some of the rows."""
