@@ -595,7 +595,7 @@ def real_sets(folder: Path) -> Iterator[str]:
             yield f"- {when}: {of_sets}; of {sum(numbers)} questions: {words}."
     yield "\n## QM9\n"
     qm9 = ss.datasets.fetch_qm9()
-    for when, rows in stages_of(qm9.calibration, qm9.test).items():
+    for when, rows in stages_of(qm9.calibration.predictions, qm9.test.predictions).items():
         v = ss.validate(rows)
         u = v.verdicts["u"]
         yield f"- {when}: {v.headline} Consistency: {u.answer}. {u.sentence}."

@@ -120,7 +120,10 @@ def _and_T(judged: Judged) -> str:
     if not T < UNKNOWN:
         return ""
     if judged.tolerance >= T:
-        return f"; it is right to within {_T(judged)}"
+        what = "u is"
+        if judged.certificate.claim == "intervals":
+            what = f"{100 * judged.certificate.level:g} % intervals are"
+        return f"; {what} right to within {_T(judged)}"
     return f"; no fifth is off by more than {at_most(T)} times"
 
 
@@ -152,7 +155,8 @@ def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
         remedy = _remedy(judged, words)
         if most.name == "bias":
             remedy = "Correct the bias"
-        return f"{start}, but {words.suspected(most)}", remedy
+        subject = words.subject(most)
+        return f"{start}, but {subject} {words.suspected(most)}", remedy
     if _nothing_else(judged) and _T(judged):
         return _on_average(judged, count), "Judge again with features"
     if not unsure:

@@ -221,7 +221,9 @@ class Words:
         else:
             words = self.proved(a)
         if a.suspect is not None:
-            return f"{words}, but {self.suspected(a)}"
+            # of other questions the sentence has named it
+            subject = f"{self.subject(a)} " if a.name == "bias" else ""
+            return f"{words}, but {subject}{self.suspected(a)}"
         return words
 
     def _right(self, a: Answered, fineness: int) -> str:
@@ -322,6 +324,12 @@ class Words:
         assert certified is not None
         whole = certified.whole(a.asked)
         return a.worst[1].far > a.bound and abs(whole.off) < a.bound
+
+    def subject(self, a: Answered) -> str:
+        """Return what is too low, too narrow or too small."""
+        if a.name == "bias":
+            return "predictions are"
+        return f"{self.what} are" if a.name == "coverage" else "u is"
 
     def suspected(self, a: Answered) -> str:
         """Return what is off, and by how much."""
@@ -442,7 +450,7 @@ class Words:
         fault = a.fault
         assert fault is not None
         off = off_by(math.exp(fault.off))
-        if fault.contrast <= 0:
+        if fault.limits is None:
             return f"u is {off} everywhere; no combination of features stands out"
         if self.described is not None:
             region, _ = self.described

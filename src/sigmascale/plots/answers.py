@@ -56,6 +56,7 @@ _ROWS = {
     **{"joint": "jointly", "coverage": "95 % intervals"},
 }
 _FACTOR = "u should be multiplied by"
+_TICK: Look = {"color": INK, "marker": "|", "markersize": 9, "markeredgewidth": 2}
 
 
 def verdicts(
@@ -94,7 +95,7 @@ def verdicts(
     ax = axes_for(ax, 1.5 + step * len(names))
     most, tolerance = max(v.reach for v in found), first.tolerance
     right: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-    right["label"] = f"right enough: {1 / tolerance:.2g} to {tolerance:.4g}"
+    right["label"] = f"good enough: {1 / tolerance:.2g} to {tolerance:.4g}"
     ax.axvspan(1 / tolerance, tolerance, **right)
     ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     for v, look, side in zip(found, looks_of(found), _sides(found), strict=True):
@@ -107,6 +108,8 @@ def verdicts(
     factor_ticks(ax, "x", 1 / most, most)
     if "bias" in first.verdicts:
         _bias_axis(ax, tolerance)
+    if any(x.answer == "no" for v in found for x in v.verdicts.values()):
+        ax.plot([], [], linestyle="none", label="a fault is off by at least", **_TICK)
     longest = max(len(label.get_text()) for label in ax.get_yticklabels())
     _explain_limits(ax, letter() * longest)
     return ax
@@ -169,8 +172,7 @@ def _verdict(
     if verdict.answer == "no":
         right = 0.0 if name == "bias" else 1.0
         near = worst.low if worst.low > right else worst.high
-        tick: Look = {"color": INK, "marker": "|", "markersize": 9}
-        ax.plot([shown(near)], [y], markeredgewidth=2, zorder=5, **tick)
+        ax.plot([shown(near)], [y], zorder=5, **_TICK)
     at = shown(worst.estimate)
     mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
     mark = {"label": "worst part", **mark, **look}
