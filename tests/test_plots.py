@@ -176,7 +176,7 @@ def test_labels_have_their_names_and_broken_ones_an_x(judged):
     assert expected == pytest.approx(points(ax, "X")[0])
     assert len(points(ax.figure.axes[1])) == len(regions)
     assert [panel.get_title("left") for panel in ax.figure.axes] == ["before", "after"]
-    assert {"right enough", "wrong"} <= set(legend_of(ax))
+    assert {"good enough", "wrong"} <= set(legend_of(ax))
 
 
 def test_bias_and_coverage_are_drawn_along_a_variable(judged):

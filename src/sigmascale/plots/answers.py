@@ -234,7 +234,7 @@ def local(
     axes = panels(ax, found)
     for v, look, own in zip(found, looks_of(found), axes, strict=True):
         band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-        own.axhspan(*within, **band, label="right enough")
+        own.axhspan(*within, **band, label="good enough")
         line: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
         own.axhline(0 if is_bias else 1, **line)
         regions = v.verdicts[question or by].regions

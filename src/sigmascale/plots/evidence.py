@@ -34,7 +34,7 @@ def tenths(
     after : Predictions, Evidence or Validation, optional
         Of the same rows after recalibration.
     tolerance : float, default 1.25
-        The factor that is right enough.
+        The factor that is good enough.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
 

@@ -59,7 +59,7 @@ def forest(before: Validation, after: Validation | None) -> Picture:
     caption = (
         "Each question: the range in which all its parts lie, and the worst part, or "
         "what is at fault with the limit that it surely exceeds (tick). The band, "
-        f"{1 / last.tolerance:.2g} to {last.tolerance:g}, is right enough."
+        f"{1 / last.tolerance:.2g} to {last.tolerance:g}, is good enough."
     )
     size = (5.2, 1.1 + 0.36 * len(names))
     return Picture("", "Verdicts", caption, paint, size)
