@@ -595,7 +595,8 @@ def real_sets(folder: Path) -> Iterator[str]:
             yield f"- {when}: {of_sets}; of {sum(numbers)} questions: {words}."
     yield "\n## QM9\n"
     qm9 = ss.datasets.fetch_qm9()
-    for when, rows in stages_of(qm9.calibration.predictions, qm9.test.predictions).items():
+    stages = stages_of(qm9.calibration.predictions, qm9.test.predictions)
+    for when, rows in stages.items():
         v = ss.validate(rows)
         u = v.verdicts["u"]
         yield f"- {when}: {v.headline} Consistency: {u.answer}. {u.sentence}."
