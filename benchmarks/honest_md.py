@@ -376,7 +376,8 @@ def table_of_balls(n_committees, seed):
             rng = np.random.default_rng([seed, number])
             rows.append(shares_held(Model(truth, basis, rng), rng))
         for where in rows[0]:
-            yield f"| {name} | {where} | {of_committees([row[where] for row in rows])} |"
+            share = of_committees([row[where] for row in rows])
+            yield f"| {name} | {where} | {share} |"
 
 
 def busy(function, atoms):
