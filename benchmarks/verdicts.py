@@ -5,7 +5,7 @@
 
 The first judges simulated sets: each line is a kind of errors, with u and three
 features, what is wrong with u, and a number of rows. `--only` takes cells whose name
-holds a text, `--sets` another number of sets. The second judges real sets, before and
+holds a text, `--sets` another number of sets, `--jobs` more cores. The second judges real sets, before and
 after `Recalibrator()` fitted on their other part.
 """
 
@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import collections
 import csv
+import functools
 import gzip
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -471,8 +473,14 @@ def in_words(factors: list[float]) -> str:
     return f"{median:.2f}" if median < 20 else "–"
 
 
-def study(only: str, sets: int | None, seed: int) -> Iterator[str]:
+def study(
+    only: str, sets: int | None, seed: int, pool: futures.Executor
+) -> Iterator[str]:
     """Judge simulated sets, and yield the lines of a page."""
+    cells = [x for of_table in TABLES.values() for x in of_table() if only in x.name]
+    # the longest first, so that none is waited for alone at the end
+    by_length = sorted(cells, key=lambda x: x.rows * x.sets, reverse=True)
+    judged = {x: pool.submit(counted, x, sets or x.sets, seed) for x in by_length}
     yield "# How often verdicts are right and wrong, and what they find"
     yield ""
     yield f"`python benchmarks/verdicts.py --seed {seed}`"
@@ -496,7 +504,7 @@ def study(only: str, sets: int | None, seed: int) -> Iterator[str]:
         n_no = n_sets = 0
         for cell in cells:
             total = sets or cell.sets
-            line, count = counted(cell, total, seed)
+            line, count = judged[cell].result()
             n_no, n_sets = n_no + count["no"], n_sets + total
             yield line
         if not cells[0].fault:
@@ -607,12 +615,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, help="sets of each cell")
     parser.add_argument("--seed", type=int, default=4749)
+    parser.add_argument("--jobs", type=int, default=1, help="cores")
     parser.add_argument("--only", default="", help="cells whose name holds this text")
     parser.add_argument("--real", type=Path, help="a folder of real sets")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    lines = study(options.only, options.sets, options.seed)
+    quiet = functools.partial(warnings.simplefilter, "ignore")
+    pool = futures.ProcessPoolExecutor(options.jobs, initializer=quiet)
+    lines = study(options.only, options.sets, options.seed, pool)
     if options.real is not None:
         lines = real_sets(options.real)
     said = ""
