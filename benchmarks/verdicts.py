@@ -5,8 +5,8 @@
 
 The first judges simulated sets: each line is a kind of errors, with u and three
 features, what is wrong with u, and a number of rows. `--only` takes cells whose name
-holds a text, `--sets` another number of sets, `--jobs` more cores. The second judges real sets, before and
-after `Recalibrator()` fitted on their other part.
+holds a text, `--sets` another number of sets, `--jobs` more cores. The second judges
+real sets, before and after `Recalibrator()` fitted on their other part.
 """
 
 from __future__ import annotations

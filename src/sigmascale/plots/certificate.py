@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SHOWN = (1, 2, 5, 10)  # finenesses; thirds and twentieths would crowd it
 WIDE = 5.0  # inches from which words stand beside the lines
 FARTHEST = 12.0  # factors beyond it are at the edge
+UNDER = 12  # points under 1, for numbers below the lowest marks
 _LONG = {
     1: "on\naverage",
     2: "in every\nhalf",
@@ -94,15 +95,16 @@ def certificate(
     top = 1.15 * max([1.4, 1.1 * tolerance, *known])
     is_wide = ax.get_window_extent().width / ax.figure.dpi >= 0.6 * WIDE
     ax.axhline(tolerance, color=GREEN, linewidth=1.3, zorder=1)
-    for number, (curve, look, name) in enumerate(sets):
-        _ribbon(ax, curve, look, top)
-        _numbers(ax, curve, look, top, below=number == 1)
-        if name and not is_wide:
-            _name_above(ax, curve, look, name, top)
+    for curve, look, name in sets:
+        _ribbon(ax, curve, look, name, top)
+    _numbers(ax, sets, top)
     _perfect(ax, sets[-1][0], top)
     if is_wide:
         _beside(ax, sets, tolerance, top)
     else:
+        if len(sets) > 1:
+            above: Look = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
+            ax.legend(frameon=False, fontsize=text_size(), **above)
         margin: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
         margin["fontsize"] = text_size()
         ax.text(1.01, tolerance, f"{tolerance:g}×", color=SOFT, **margin)
@@ -113,6 +115,7 @@ def certificate(
     ax.set_xlim(-0.35, len(SHOWN) - 0.65)
     ax.set_ylabel("off by at most, times")
     ax.tick_params(axis="x", length=0)
+    ax.spines["bottom"].set_position(("outward", UNDER))
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     return ax
@@ -141,48 +144,38 @@ def _ends(curve: Curve, top: float) -> tuple[Any, Any, Any]:
     )
 
 
-def _ribbon(ax: Axes, curve: Curve, look: Look, top: float) -> None:
+def _ribbon(ax: Axes, curve: Curve, look: Look, name: str, top: float) -> None:
     """Draw what lies between at least and at most."""
     x, low, high = _ends(curve, top)
     low = np.minimum(low, high)
     colour = look["color"]
     ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
-    if low.max() > 1.005:
+    if low.max() > 1.02:
         ax.plot(x, low, color=colour, linewidth=1, zorder=3)
     line: Look = {"linewidth": 2, "markersize": 6, "clip_on": False, "zorder": 4}
-    ax.plot(x, high, color=colour, marker=look["marker"], **line)
+    ax.plot(x, high, color=colour, marker=look["marker"], label=name, **line)
 
 
-def _numbers(ax: Axes, curve: Curve, look: Look, top: float, *, below: bool) -> None:
-    """Write T beside its marks."""
-    x, _, high = _ends(curve, top)
+def _numbers(ax: Axes, sets: list[tuple[Curve, Look, str]], top: float) -> None:
+    """Write T beside its marks: above the highest at a place, below another."""
     box: Look = {"facecolor": CARD, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
-    for at, value in zip(x, high, strict=True):
-        words = f"{math.ceil(100 * value - 1e-6) / 100:.2f}" if value < top else "?"
-        room = math.log(max(value, 1.0)) / math.log(top)
-        down = below and room > 0.13
-        ax.annotate(
-            words,
-            (at, value),
-            (0, -8 if down else 7),
-            textcoords="offset points",
-            ha="center",
-            va="top" if down else "bottom",
-            color=look["color"],
-            fontsize=text_size(),
-            fontweight="bold",
-            bbox=box,
-            zorder=6,
-        )
-
-
-def _name_above(ax: Axes, curve: Curve, look: Look, name: str, top: float) -> None:
-    """Write what a line is above its end."""
-    _, _, high = _ends(curve, top)
-    text: Look = {"color": look["color"], "fontsize": text_size(), "fontweight": "bold"}
-    text |= {"textcoords": "offset points", "ha": "right", "va": "bottom"}
-    text["bbox"] = {"facecolor": CARD, "edgecolor": "none", "alpha": 0.75, "pad": 0.3}
-    ax.annotate(name, (len(SHOWN) - 0.65, high[-1]), (0, 18), zorder=6, **text)
+    text: Look = {"fontsize": text_size(), "fontweight": "bold", "ha": "center"}
+    marks = [_ends(curve, top)[2] for curve, *_ in sets]
+    for high, (_, look, _) in zip(marks, sets, strict=True):
+        for place, value in enumerate(high):
+            is_lower = value < max(other[place] for other in marks)
+            words = f"{math.ceil(100 * value - 1e-6) / 100:.2f}" if value < top else "?"
+            ax.annotate(
+                words,
+                (place, value),
+                (0, -8 if is_lower else 7),
+                textcoords="offset points",
+                va="top" if is_lower else "bottom",
+                color=look["color"],
+                bbox=box,
+                zorder=6,
+                **text,
+            )
 
 
 def _beside(
@@ -194,8 +187,8 @@ def _beside(
         _, low, high = _ends(curve, top)
         if name:
             entries.append((high[-1], name, look["color"], "bold"))
-        if low.max() > 1.005 and high[-1] < top:
-            words = f"at least {low.max():.2g} somewhere"
+        if low.max() > 1.02 and high[-1] < top:
+            words = f"at least {math.floor(100 * low.max()) / 100:.2f} somewhere"
             entries.append((high[-1] * 0.999, words, look["color"], "normal"))
     entries.append((tolerance, f"good enough: {tolerance:g}×", SOFT, "normal"))
     perfect = sets[-1][0].get(SHOWN[-1], (1.0, top, top))[2]
