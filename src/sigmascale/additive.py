@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from .predictions import Predictions
 
 UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
-CHUNK = 2**14  # rows at a time in NumPy, so that what is computed stays in the cache
+ROWS_AT_A_TIME = 2**14  # in NumPy, so that what is computed stays in the cache
 HALF = 0.5 + 1e-6  # of the way from a value to the next: rounding decides on no place
-MANY = 50_000  # rows, for which it is worth writing out whole tables
+MANY_FOR_TABLES = 50_000  # rows, for which it is worth writing out whole tables
 LARGEST_TABLE, LARGEST_TABLES = 2**17, 2**22  # numbers in a table written out, in all
 _FLOAT = np.finfo(np.float64)
 
@@ -502,19 +502,19 @@ class Additive:
         library, wide = library_of(X)
         # columns that lie in one piece are quicker to read
         columns = [library.xp.astype(x, wide, copy=X.ndim > 1) for x in columns]
-        many_rows = len(self.tables) > 0 and n_rows >= MANY
+        many_rows = len(self.tables) > 0 and n_rows >= MANY_FOR_TABLES
         evaluator = self._many_rows if many_rows else self._few_rows
         values = evaluator.evaluate_lifted(columns, smallest, library)
         return library.xp.astype(values, X.dtype, copy=False)
 
     def _in_chunks(self, columns: list[Any], n_rows: int) -> Floats:
         """Return the value of each row, some rows at a time."""
-        many_rows = len(self.tables) > 0 and n_rows >= MANY
+        many_rows = len(self.tables) > 0 and n_rows >= MANY_FOR_TABLES
         evaluator = self._many_rows if many_rows else self._few_rows
         values = np.empty(n_rows)
         with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, n_rows, CHUNK):
-                rows = slice(start, start + CHUNK)
+            for start in range(0, n_rows, ROWS_AT_A_TIME):
+                rows = slice(start, start + ROWS_AT_A_TIME)
                 chunk = [np.ascontiguousarray(x[rows]) for x in columns]
                 values[rows] = evaluator.evaluate(chunk, NUMPY)
         if self.log:  # what leaves the range of numbers is brought back into it

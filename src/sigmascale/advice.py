@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .judging.certificate import Claim
     from .recalibrator import BiasKind
 
-MOST_STEPS = 2
+MOST_NEXT_STEPS = 2
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval({level:g})"
 WORTH, MOST_TRIED = 0.005, 5000  # a gain in CRPS worth words, and rows that tell it
 FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
@@ -183,7 +183,7 @@ def next_steps(v: Validation) -> tuple[Step, ...]:
         steps += _by_columns(v, blamed, outliers)
     if not steps and not blamed and len(v.rows.names) == 1 and not v.passed:
         return ()
-    return tuple(steps[:MOST_STEPS])
+    return tuple(steps[:MOST_NEXT_STEPS])
 
 
 def _add_bias(steps: list[Step], v: Validation, blamed: dict[str, Answered]) -> bool:

@@ -21,7 +21,7 @@ from .exceptions import InvalidInputError
 from .recalibrator import Recalibrator
 from .recalibrator.fitted_rows import Outside, Unlike
 
-REMEDY = (
+HOW_TO_INSTALL = (
     "Install it there: in the environment of the workers, or in an archive that they "
     "unpack; PYSPARK_PYTHON names the Python of Spark's workers."
 )
@@ -184,7 +184,7 @@ def _refuse_other(found: set[str], engine: str) -> None:
     if others:
         msg = (
             f"The workers of {engine} must be able to import sigmascale {__version__}, "
-            f"as this process does; found: {listed(others)}. {REMEDY}"
+            f"as this process does; found: {listed(others)}. {HOW_TO_INSTALL}"
         )
         raise InvalidInputError(msg, "workers")
 

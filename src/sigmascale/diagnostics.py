@@ -28,7 +28,7 @@ from .exceptions import (
 from .predictions import Predictions
 
 SAMPLE = 10_000  # values to look at; of more, those that fall into a share
-LEAST_ROWS = 100  # fewer show nothing
+ROWS_TO_TELL = 100  # fewer show nothing
 DOMINATED = 20  # rows, of which one may outweigh all others
 
 Finding = tuple[str, type[Warning]]
@@ -101,7 +101,7 @@ ABOUT_RIGHT = 1.05  # factor that is not worth a number
 def slips_found(p: Predictions) -> list[Finding]:
     """Return what looks like something else than errors and uncertainties."""
     found: list[Finding] = []
-    if p.n_rows < LEAST_ROWS or not p.squared_error.any():
+    if p.n_rows < ROWS_TO_TELL or not p.squared_error.any():
         return found
     u, typical = p.y_std, float(np.median(p.y_std))
     if not p.is_vector:
@@ -175,17 +175,17 @@ COUNTED = 150  # what any number of rows counts at most: no reading is quite rig
 MOST_READ = 2000  # rows that are looked at
 FLOORS = np.append(0.0, np.geomspace(1e-3, 10, 9))  # in medians of the reading
 AGAINST = 3.0  # nats: a variance is rarer than a standard deviation
-SURE = 1.0  # nats by which it must win all the same, and by which errors may object
-CLEAR = 3.0  # nats by which errors alone speak for it
+MARGIN_NATS = 1.0  # by which it must win all the same, and by which errors may object
+CLEAR_NATS = 3.0  # by which errors alone speak for it
 LEAST_S, LEAST_CLEAR_S, MOST_S = 0.2, 0.08, 12.0  # plausible factors of its root
-STEPS = 12  # of the fixed point for the scale of t
+ITERATIONS = 12  # of the fixed point for the scale of t
 
 
 def _read_as_variance(squared_error: Floats, u: Floats) -> tuple[float, float] | None:
     """Return the factors s of u and of its root, if it looks like a variance."""
     wrong = squared_error > 0  # errors of exactly 0 fit every reading
     e2, u = squared_error[wrong], u[wrong]
-    if e2.size < LEAST_ROWS // 2:
+    if e2.size < ROWS_TO_TELL // 2:
         return None
     if e2.size > MOST_READ:  # chosen by their values, in whatever order they come
         hashes = hash_of_rows([u, e2])
@@ -198,9 +198,10 @@ def _read_as_variance(squared_error: Floats, u: Floats) -> tuple[float, float] |
     gain = _log_likelihood(e2, u) - _log_likelihood(e2, u**2)
     nats = min(e2.size, COUNTED) * gain
     plausible = _log_plausibility(s_of_root) - _log_plausibility(s_of_u) - AGAINST
-    least = LEAST_CLEAR_S if nats > CLEAR else LEAST_S
-    looks = nats + plausible > SURE and nats > -SURE and least < s_of_root < MOST_S
-    return (s_of_u, s_of_root) if looks else None
+    least = LEAST_CLEAR_S if nats > CLEAR_NATS else LEAST_S
+    wins = nats + plausible > MARGIN_NATS and nats > -MARGIN_NATS
+    is_plausible = least < s_of_root < MOST_S
+    return (s_of_u, s_of_root) if wins and is_plausible else None
 
 
 def _log_likelihood(e2: Floats, g2: Floats) -> float:
@@ -213,7 +214,7 @@ def _log_likelihood(e2: Floats, g2: Floats) -> float:
         v = g2 + floor**2 * float(np.median(np.sqrt(g2))) ** 2
         r = e2 / v
         s2 = float(np.median(r)) / 0.55
-        for _ in range(STEPS):
+        for _ in range(ITERATIONS):
             s2 = float(np.mean((DEGREES + 1) * r / (DEGREES + r / s2)))
         tails = (DEGREES + 1) * np.log1p(r / (DEGREES * s2))
         best = max(best, -0.5 * float(np.mean(np.log(s2 * v) + tails)))
@@ -241,9 +242,12 @@ def _log_plausibility(s: float) -> float:
 # which some values have many rows and most have few.
 
 LEAST_DISTINCT = 20  # values or rows, below which there are but few
-MOST_ROWS = {"u": 10, "feature": 30}  # a value, beyond which it is rather a level
+MOST_ROWS_A_VALUE = {
+    "u": 10,
+    "feature": 30,
+}  # a value, beyond which it is rather a level
 UNEVEN = 0.35  # squared coefficient of variation of the rows a value
-MOST_COMPARED = 100_000  # rows that are compared with each other
+ROWS_SEARCHED = 100_000  # rows that are compared with each other
 DUPLICATES = 0.1  # share of rows that are the same as another
 DIGITS = 4  # a number with more of them was not rounded for people to read
 FINE = 0.8  # share of values that have more digits
@@ -257,7 +261,7 @@ def repeats_found(p: Predictions) -> str:
     if p.error is not None:
         # rows that are the same have the same key, and are looked at together
         keys = hash_of_rows([*numbers, p.squared_error])
-        some_rows = keys <= _largest_key(MOST_COMPARED, keys.size)
+        some_rows = keys <= _largest_key(ROWS_SEARCHED, keys.size)
         some_rows &= p.squared_error > 0
         keys = keys[some_rows]
         counts = np.unique(keys, return_counts=True)[1]
@@ -270,7 +274,7 @@ def repeats_found(p: Predictions) -> str:
         # all rows of some of the values
         some = x[hash_of_rows([x]) <= _largest_key(SAMPLE, x.size)]
         distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
-        most = MOST_ROWS["u" if name == "u" else "feature"]
+        most = MOST_ROWS_A_VALUE["u" if name == "u" else "feature"]
         each = counts.mean() if counts.size else 0.0
         even = 2 <= each <= most and counts.var() <= UNEVEN * each**2
         if even and _is_continuous(distinct):

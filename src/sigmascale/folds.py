@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .predictions import Predictions
 
 N_FOLDS = 5
-SAME = 1e-9  # share of a mean loss; what differs by less is the same
+SAME_LOSS = 1e-9  # share of a mean loss; what differs by less is the same
 _Name = TypeVar("_Name")
 
 
@@ -105,7 +105,7 @@ def simplest(losses: dict[_Name, Floats], p: Predictions) -> _Name:
         The rows, whose groups and weights count.
     """
     best = min(losses, key=lambda name: p.mean(losses[name]))
-    same = SAME * p.mean(np.abs(losses[best]))
+    same = SAME_LOSS * p.mean(np.abs(losses[best]))
     for name, loss in losses.items():
         excess = loss - losses[best]
         if p.mean(excess) <= max(standard_error(excess, p), same):

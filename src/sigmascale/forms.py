@@ -34,7 +34,7 @@ from .exceptions import (
     SquareMembersWarning,
 )
 
-Array = npt.NDArray[Any]
+NumpyArray = npt.NDArray[Any]
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
 
@@ -216,8 +216,8 @@ def read_atoms(
     members = [members] if isinstance(members, str) else members
     every = {"y_true": reference, "y_pred": prediction, "y_std": uncertainty}
     names = {part: name for part, name in every.items() if name is not None}
-    found: dict[str, list[Array]] = {part: [] for part in names}
-    committee: list[Array] = []
+    found: dict[str, list[NumpyArray]] = {part: [] for part in names}
+    committee: list[NumpyArray] = []
     sizes, species = [], []
     for number, atoms in enumerate(structures):
         sizes.append(len(atoms))
@@ -243,7 +243,7 @@ def read_atoms(
     return arguments | {"features": {"species": np.array(species)}, "groups": groups}
 
 
-def _of_components(y_std: Array, name: str, norm: bool | None) -> Array:
+def _of_components(y_std: NumpyArray, name: str, norm: bool | None) -> NumpyArray:
     """Return the root mean square over components, of that or of a norm."""
     if norm is None:
         warn(
@@ -256,7 +256,7 @@ def _of_components(y_std: Array, name: str, norm: bool | None) -> Array:
     return y_std / np.sqrt(3) if norm else y_std
 
 
-def _found(atoms: Any, number: int, name: str) -> tuple[str, Array]:
+def _found(atoms: Any, number: int, name: str) -> tuple[str, NumpyArray]:
     """Return where an array of a structure lies, and the array."""
     results = getattr(atoms.calc, "results", None) or {}
     places = {"arrays": atoms.arrays, "info": atoms.info, "results": results}
@@ -270,7 +270,7 @@ def _found(atoms: Any, number: int, name: str) -> tuple[str, Array]:
     raise InvalidInputError(msg, "no-column", columns=known)
 
 
-def _values(atoms: Any, number: int, name: str, energies: bool) -> Array:
+def _values(atoms: Any, number: int, name: str, energies: bool) -> NumpyArray:
     """Return the energy of a structure, or the vectors or numbers of its atoms."""
     _, array = _found(atoms, number, name)
     if energies:
@@ -284,7 +284,7 @@ def _values(atoms: Any, number: int, name: str, energies: bool) -> Array:
     return array
 
 
-def _members(atoms: Any, number: int, names: Any, energies: bool) -> Array:
+def _members(atoms: Any, number: int, names: Any, energies: bool) -> NumpyArray:
     """Return what members say of a structure: (1, m) energies, or (n, m, 3) forces."""
     n = len(atoms)
     if len(names) > 1:

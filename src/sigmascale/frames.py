@@ -35,7 +35,7 @@ Frame = nw.LazyFrame[Any]
 
 HASH = "hash of the row"
 HASHED = 12  # columns of numbers, at most
-GOLDEN = 0.6180339887498949  # whose multiples are spread out
+GOLDEN_RATIO = 0.6180339887498949  # whose multiples are spread out
 NEW = "new columns"  # a struct of them, before it is taken apart
 PARTS = {argument: part for part, argument in PYTHON.items()}
 
@@ -269,14 +269,14 @@ def _with_hash(lazy: Frame, sizes: Mapping[str, float], seed: int) -> Frame:
     are powers of two: the last bits of a mean depend on the order in which an engine
     adds up, and powers of two do not.
     """
-    lazy = lazy.with_columns(nw.lit(GOLDEN).alias(HASH))
+    lazy = lazy.with_columns(nw.lit(GOLDEN_RATIO).alias(HASH))
     value = nw.col(HASH)
     for k, (name, size) in enumerate(sizes.items()):
         unit = 2.0 ** -np.round(np.log2(size)) if size > 1e-290 else 1.0
-        many = 1e7 * (1 + (1 + k) * (1 + seed) * GOLDEN % 1.0)
+        many = 1e7 * (1 + (1 + k) * (1 + seed) * GOLDEN_RATIO % 1.0)
         x = _finite(name).fill_null(0.0) * float(many * unit)
         lazy = lazy.with_columns((value + (x - x.floor())).alias(HASH))
-        mixed = value * (9973.0 * (1 + GOLDEN))
+        mixed = value * (9973.0 * (1 + GOLDEN_RATIO))
         lazy = lazy.with_columns((mixed - mixed.floor()).alias(HASH))
     return lazy
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigmascale.cli.options import NAMES, Command, command, parse, shell
+from sigmascale.cli.options import COMMANDS, Command, command, parse, shell
 from sigmascale.exceptions import InvalidInputError
 
 ODD = [
@@ -62,7 +62,7 @@ def test_what_is_typed_for_an_application_gives_the_same(recalibrator, files, **
 
 
 def test_every_command_has_fields_help_and_examples_that_can_be_typed(capsys):
-    for name in NAMES:
+    for name in COMMANDS:
         made = command(name)
         assert made.verb() == name
         for line in made.examples:
@@ -103,7 +103,7 @@ def test_all_commands_are_listed_and_the_version_is_told(capsys):
         with pytest.raises(SystemExit):
             parse(words)
         page = capsys.readouterr().out
-        assert all(f"\n  {name} " in page for name in NAMES)
+        assert all(f"\n  {name} " in page for name in COMMANDS)
         assert max(map(len, page.splitlines())) <= 80
     with pytest.raises(SystemExit):
         parse(["--version"])

@@ -60,11 +60,11 @@ def test_what_is_done_is_told_after_a_while_if_a_person_watches(monkeypatch):
     assert terminal.getvalue() == ""
     told = threading.Event()
     monkeypatch.setattr(terminal, "flush", told.set)
-    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "SECONDS_OF_PATIENCE", 0.01)
     with progress.silence():
         assert list(progress.track("ab", "reading")) == ["a", "b"]
     assert terminal.getvalue() == ""
     for _ in progress.track("a", "reading"):
         assert told.wait(30)
     assert "reading" in terminal.getvalue()
-    assert terminal.getvalue().endswith(progress.CLEAR)
+    assert terminal.getvalue().endswith(progress.CLEAR_LINE)

@@ -30,7 +30,7 @@ from .text import quoted
 
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 TypedColumn = tuple[Column, tuple[Label, ...] | None]  # and the labels, of codes
-NOTHING = 1e-14  # of the sum of all weights: too little to tell levels apart
+NEGLIGIBLE = 1e-14  # of the sum of all weights: too little to tell levels apart
 
 
 def typed_column(values: Any, name: str) -> TypedColumn:
@@ -82,7 +82,7 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     remedy = "Give these rows the weight 0."
     refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
     unit = w.max() or 1.0  # so that no sum and no square overflows
-    kept = np.flatnonzero(w / unit > NOTHING * np.sum(w / unit))
+    kept = np.flatnonzero(w / unit > NEGLIGIBLE * np.sum(w / unit))
     if not kept.size:
         msg = (
             f"`weights` must have a positive value; all {w.size} are zero. Leave them "

@@ -18,7 +18,7 @@ from .checks import Floats, Ints
 N_CELLS = 4096
 MOST_IN_A_CELL = 3  # edges; where there are more, a binary search is as fast
 FEW_NUMBERS = 2048  # for which the overhead of the steps is not worth it
-BLOCK = 2**14  # numbers at a time, so that all of it stays in the cache
+PLACED_AT_A_TIME = 2**14  # numbers at a time, so that all of it stays in the cache
 
 
 class Places:
@@ -38,7 +38,7 @@ class Places:
 
     def __init__(self, edges: Any) -> None:
         self.edges: Floats = np.asarray(edges, dtype=np.float64)
-        self._cells = _Cells.of(self.edges)
+        self._cells = _EqualCells.of(self.edges)
 
     def of(self, x: Any, *, side: str = "right") -> Ints:
         """Return the places of numbers, as `numpy.searchsorted` has them.
@@ -49,13 +49,13 @@ class Places:
         if self._cells is None or not is_column or x.size < FEW_NUMBERS:
             return np.searchsorted(self.edges, x, side=side)  # type: ignore[call-overload, no-any-return]
         places = np.empty(x.size, dtype=np.int64)
-        for start in range(0, x.size, BLOCK):
-            rows = slice(start, start + BLOCK)
+        for start in range(0, x.size, PLACED_AT_A_TIME):
+            rows = slice(start, start + PLACED_AT_A_TIME)
             places[rows] = self._cells.places(np.ascontiguousarray(x[rows]), side)
         return places
 
 
-class _Cells:
+class _EqualCells:
     """Cells of equal width, and how many edges lie before each.
 
     Attributes
@@ -80,7 +80,7 @@ class _Cells:
         self.edges = np.append(edges, np.nan)
 
     @classmethod
-    def of(cls, edges: Floats) -> _Cells | None:
+    def of(cls, edges: Floats) -> _EqualCells | None:
         """Return the cells of edges; None where a binary search is as fast."""
         n_infinite = int(np.count_nonzero(edges == -np.inf))
         if edges.size - n_infinite < 4:

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 _silent: ContextVar[bool] = ContextVar("silent", default=False)
-PATIENCE = 2.0  # seconds before anything appears
-CLEAR = "\r\x1b[2K"
+SECONDS_OF_PATIENCE = 2.0  # seconds before anything appears
+CLEAR_LINE = "\r\x1b[2K"
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def working(what: str) -> Iterator[None]:
         terminal.write(f"\r{what} ...")
         terminal.flush()
 
-    timer = Timer(PATIENCE, tell)
+    timer = Timer(SECONDS_OF_PATIENCE, tell)
     timer.daemon = True
     timer.start()
     try:
@@ -38,7 +38,7 @@ def working(what: str) -> Iterator[None]:
         timer.cancel()
         timer.join()  # or it might still write
         if told.is_set():
-            terminal.write(CLEAR)
+            terminal.write(CLEAR_LINE)
             terminal.flush()
 
 

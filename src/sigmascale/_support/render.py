@@ -11,7 +11,6 @@ import numpy as np
 
 from .text import visible
 
-WIDTH = 80  # characters in a line of a terminal
 Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows below it
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from .checks import Floats, Ints
 
 SIGN = np.uint64(1 << 63)
-BLOCK = 2**15  # numbers at a time, so that all of it stays in the cache
-FEW = 2**12  # for which NumPy is as fast
+SORTED_AT_A_TIME = 2**15  # numbers at a time, so that all of it stays in the cache
+AS_FAST_IN_NUMPY = 2**12  # for which NumPy is as fast
 
 
 def stable_order(x: Floats) -> Ints:
@@ -28,11 +28,11 @@ def stable_order(x: Floats) -> Ints:
     >>> stable_order(np.array([2.0, -1.0, 2.0, 0.0]))
     array([1, 3, 0, 2])
     """
-    if x.size < FEW:
+    if x.size < AS_FAST_IN_NUMPY:
         return np.argsort(x, kind="stable")
     keys = np.empty(x.size, dtype=np.uint64)
-    for start in range(0, x.size, BLOCK):
-        part = slice(start, start + BLOCK)
+    for start in range(0, x.size, SORTED_AT_A_TIME):
+        part = slice(start, start + SORTED_AT_A_TIME)
         keys[part] = _ordered_bits(x[part])
     keys -= keys.min()
 

@@ -6,12 +6,13 @@ import re
 import sys
 from typing import Any
 
-LONGEST = 80  # characters of a cell, name or value that a message quotes
+WIDTH = 80  # characters in a line of a terminal
+LONGEST_QUOTE = 80  # characters of a cell, name or value that a message quotes
 # Control characters, those that turn the direction of text, and bytes that are no text.
 INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def shorten(text: str, longest: int = LONGEST) -> str:
+def shorten(text: str, longest: int = LONGEST_QUOTE) -> str:
     """Shorten text in the middle: what tells names apart may stand at either end.
 
     >>> shorten("temperature", 7)
@@ -33,8 +34,10 @@ def quoted(value: Any) -> str:
     numpy = sys.modules.get("numpy")  # a value of it has imported it
     if numpy and isinstance(value, numpy.generic) and value.dtype.kind not in "mM":
         value = value.item()
-    if isinstance(value, str) and len(value) > 2 * LONGEST:
-        value = value[:LONGEST] + value[-LONGEST:]  # what lies between is cut anyway
+    if isinstance(value, str) and len(value) > 2 * LONGEST_QUOTE:
+        value = (
+            value[:LONGEST_QUOTE] + value[-LONGEST_QUOTE:]
+        )  # what lies between is cut anyway
     try:
         return shorten(repr(value))
     except Exception:  # of a class of the user's, whose repr fails

@@ -16,7 +16,7 @@ from .checks import Floats, Ints
 
 # A file may have rounded its weights to six digits: a position that is reached but for
 # this share of the total is reached.
-ROUNDING = 1e-6
+ROUNDING_OF_SUMS = 1e-6
 
 
 class WeightLine:
@@ -40,12 +40,16 @@ class WeightLine:
 
     def reaching(self, position: Any) -> Ints:
         """Return the first row that ends at a position, or beyond it."""
-        row = np.searchsorted(self.ends, position - ROUNDING * self.total, side="left")
+        row = np.searchsorted(
+            self.ends, position - ROUNDING_OF_SUMS * self.total, side="left"
+        )
         return np.asarray(np.minimum(row, self.ends.size - 1))
 
     def after(self, position: Any) -> Ints:
         """Return the first row that ends beyond a position; the last if none does."""
-        row = np.searchsorted(self.ends, position + ROUNDING * self.total, side="right")
+        row = np.searchsorted(
+            self.ends, position + ROUNDING_OF_SUMS * self.total, side="right"
+        )
         return np.asarray(np.minimum(row, self.ends.size - 1))
 
 

@@ -17,7 +17,7 @@ from ..judging import Validation
 from ..report import pictures
 
 DEMO_ROWS, DEMO = 3000, "molecules.csv"
-HEAD_ROWS, SHOWN = 8, 3  # rows of a new table, and of one that was dropped
+HEAD_ROWS, ROWS_OF_DROPPED = 8, 3  # rows of a new table, and of one that was dropped
 MOST_COLUMNS = 40  # of a new table
 MAY_BE = {"feature": "features", "label": "labels"}  # the field that takes a column
 LONGEST_CELL = 40  # letters
@@ -92,7 +92,7 @@ def _column(found: dict[str, Any]) -> dict[str, Any]:
         "name": found["name"],
         "kind": found["kind"],
         "missing": found.get("missing", 0),
-        "first": [_short(cell) for cell in found["first"][:SHOWN]],
+        "first": [_short(cell) for cell in found["first"][:ROWS_OF_DROPPED]],
         "may_be": MAY_BE.get(found["part"]),
     }
 

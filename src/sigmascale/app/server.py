@@ -23,7 +23,7 @@ from .guard import Guard
 from .session import Session
 from .site import make_site
 
-PREFIX = "sigmascale-app-"
+FOLDER_PREFIX = "sigmascale-app-"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]", "*")
 MOST_SILENT = 50  # lines that have not asked for anything yet
@@ -150,9 +150,9 @@ def private_folder() -> Iterator[Path]:
     from its beginning whose it is, so that no other server takes it for a leftover.
     """
     parent = Path(tempfile.gettempdir())
-    for left in parent.glob(f"{PREFIX}*"):
+    for left in parent.glob(f"{FOLDER_PREFIX}*"):
         _remove_leftover(left)
-    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
     try:
         yield folder
     finally:
@@ -161,7 +161,7 @@ def private_folder() -> Iterator[Path]:
 
 def _remove_leftover(folder: Path) -> None:
     """Remove a folder of this user whose process is gone."""
-    owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+    owner = folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
     if is_gone(owner):
         with suppress(OSError):
             if not folder.is_symlink() and folder.lstat().st_uid == os.getuid():

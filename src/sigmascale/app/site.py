@@ -28,13 +28,13 @@ PAGE = Path(__file__).parent / "page"
 STATIC = {path.name: path for path in PAGE.iterdir() if path.suffix in (".css", ".js")}
 STATIC["report.css"] = Path(__file__).parents[1] / "report" / "page.css"
 LARGEST_ORDER = 1 << 20  # bytes of JSON
-CHUNK = 1 << 20  # bytes that are unpacked at a time
+UNPACKED_AT_A_TIME = 1 << 20  # bytes that are unpacked at a time
 # The report runs nothing and loads nothing; its own styles are all that it needs.
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-Answer = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_site(session: Session) -> Starlette:
@@ -56,7 +56,7 @@ def make_site(session: Session) -> Starlette:
         known = request.query_params.get("known", "")
         return JSONResponse(session.state(known) | {"version": __version__})
 
-    def then_state(act: Callable[[Request], Awaitable[None]]) -> Answer:
+    def then_state(act: Callable[[Request], Awaitable[None]]) -> Handler:
         async def answer(request: Request) -> Response:
             await act(request)
             return JSONResponse(session.state())
@@ -133,7 +133,7 @@ def make_site(session: Session) -> Starlette:
         yield
         await session.end()
 
-    routes: list[tuple[str, Answer, str]] = [
+    routes: list[tuple[str, Handler, str]] = [
         ("/", page, "GET"),
         ("/static/{name}", static, "GET"),
         ("/api/state", state, "GET"),
@@ -213,7 +213,7 @@ def _unpacked_size(path: Path, largest: int) -> int:
     try:
         if magic.startswith(b"\x1f\x8b"):
             with gzip.open(path) as packed:
-                while size <= largest and (piece := packed.read(CHUNK)):
+                while size <= largest and (piece := packed.read(UNPACKED_AT_A_TIME)):
                     size += len(piece)
         elif magic == b"PK\x03\x04":
             with zipfile.ZipFile(path) as archive:

@@ -27,7 +27,7 @@ LONGEST_ANSWER = 1 << 24  # bytes
 MEMORY_SHARE = 0.8  # of the machine's memory that the worker may use
 # -P: nothing in the folder is ever imported
 PROGRAM = (sys.executable, "-P", "-m", "sigmascale.app.worker")
-WORDS = {
+PROBLEM_WORDS = {
     "stopped": "Stopped.",
     "crashed": "The work ended unexpectedly; perhaps the memory of this machine did "
     "not suffice. Try fewer rows.",
@@ -122,7 +122,7 @@ class Worker:
         except (ValueError, RecursionError):  # longer than the limit, or no JSON
             pass
         await self._end(process)
-        raise InvalidInputError(WORDS[code], code)
+        raise InvalidInputError(PROBLEM_WORDS[code], code)
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
         self._process = None
@@ -183,12 +183,12 @@ def _done(do: Any, options: dict[str, Any]) -> dict[str, Any]:
     except InvalidInputError as problem:
         return _problem(str(problem), problem.code, problem.fields)
     except MemoryError:
-        return _problem(WORDS["memory"], "memory")
+        return _problem(PROBLEM_WORDS["memory"], "memory")
     except (OSError, ImportError) as problem:
         return _problem(str(problem), "system")
     except BaseException:  # panics of libraries in Rust are no exceptions
         about = {"traceback": traceback.format_exc()}
-        return _problem(WORDS["defect"], "defect") | about
+        return _problem(PROBLEM_WORDS["defect"], "defect") | about
 
 
 def _problem(

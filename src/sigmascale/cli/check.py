@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.files import write_text
 from .._support.progress import working
-from .._support.text import visible
+from .._support.text import WIDTH, visible
 from .options import (
     CANNOT_TELL,
     FAILED,
     PASSED,
-    WIDTH,
     Columns,
     CommandResult,
     Reading,

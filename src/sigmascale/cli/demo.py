@@ -13,8 +13,8 @@ from .options import PASSED, Command, CommandResult, option, refuse, wrapped
 if TYPE_CHECKING:
     from ..predictions import Predictions
 
-LEAST = 1000  # molecules
-SHOWN = "boosted"  # which of the recalibrators the report is about
+LEAST_MOLECULES = 1000  # molecules
+REPORTED = "boosted"  # which of the recalibrators the report is about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +41,8 @@ class Demo(Command):
         from ..schema import Schema
         from ..scores.comparison import compare
 
-        if self.rows < LEAST:
-            refuse(f"--rows must be at least {LEAST}; found {self.rows}.")
+        if self.rows < LEAST_MOLECULES:
+            refuse(f"--rows must be at least {LEAST_MOLECULES}; found {self.rows}.")
         folder = Path(self.out)
         folder.mkdir(parents=True, exist_ok=True)  # or fail now, not at the end
         names = ("calibration.csv", "test.csv", "recalibrator.json", "verdicts.svg")
@@ -55,16 +55,18 @@ class Demo(Command):
                 models[name] = fitted[name].apply(test)
         with working("judging the uncertainties"):
             found = compare(models)
-            before, after = (validate(models[x], rng=self.seed) for x in ("raw", SHOWN))
+            before, after = (
+                validate(models[x], rng=self.seed) for x in ("raw", REPORTED)
+            )
         schema = Schema("u", numbers=("mass", "hetero"), error=("E",))
-        save(fitted[SHOWN], files[2], {"schema": schema.to_dict()})
+        save(fitted[REPORTED], files[2], {"schema": schema.to_dict()})
         with working("writing the report"):
             with plots.drawing() as figure, whole_file(Path(files[3])) as part:
                 shape = figure((6.5, 1 + 0.36 * len(before.verdicts)))
                 plots.verdicts(before, after, ax=shape.add_subplot())
                 part.write_text(plots.svg(shape, alone=True), encoding="utf-8")
             how: dict[str, Any] = {"title": "Synthetic molecules, recalibrated"}
-            write_report(files[4], before, after, recalibrator=fitted[SHOWN], **how)
+            write_report(files[4], before, after, recalibrator=fitted[REPORTED], **how)
         away = {
             name: float(np.expm1(np.sqrt(np.mean(np.log(p.y_std / truth) ** 2))))
             for name, p in models.items()
@@ -83,11 +85,11 @@ class Demo(Command):
             "How far u typically is from the truth, which is known here:",
             *(f"  {name:<12} {x:4.0%}" for name, x in away.items()),
             f"\n{wrapped(f'Before: {before.headline}')}",
-            f"\n{wrapped(f'After {SHOWN}: {headline}')}\n\n{after}",
+            f"\n{wrapped(f'After {REPORTED}: {headline}')}\n\n{after}",
             "\nWritten: both halves, the recalibrator, a picture and the report:",
             *(f"  {file}" for file in files),
         ]
-        result = (before, after, fitted[SHOWN])
+        result = (before, after, fitted[REPORTED])
         return CommandResult(told, "\n".join(words), PASSED, *result)
 
     def _halves(self, files: list[str]) -> tuple[Predictions, Predictions, Any]:

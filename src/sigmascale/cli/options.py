@@ -29,15 +29,15 @@ from typing import (
 )
 
 from .._support.files import parse_json
+from .._support.text import WIDTH
 from ..exceptions import InvalidInputError
 
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
-NAMES = [
+COMMANDS = [
     *("check", "fit", "apply", "compare", "watch", "verify"),
     *("show", "export", "app", "demo"),
 ]
 ABOUT = "Honest error bars for regression: check, recalibrate and compare them."
-WIDTH = 80
 
 
 def command(name: str) -> type[Command]:
@@ -187,8 +187,10 @@ class Command:
             found = parse_json(found)
         rest = dict(found) if isinstance(found, dict) else {}
         name = rest.pop("command", None)
-        if name not in NAMES:
-            refuse(f"`command` must be one of {', '.join(NAMES)}; found {name!r:.80}.")
+        if name not in COMMANDS:
+            refuse(
+                f"`command` must be one of {', '.join(COMMANDS)}; found {name!r:.80}."
+            )
         made = command(str(name))
         hints, values = get_type_hints(made), {}
         for each in fields(made):
@@ -332,9 +334,11 @@ def parse(words: list[str] | None = None) -> Command:
     if name in ("-h", "--help"):
         print(_overview())
         raise SystemExit(PASSED)
-    if name not in NAMES:
-        near = get_close_matches(name, NAMES, 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"It is {' or '.join(NAMES)}."
+    if name not in COMMANDS:
+        near = get_close_matches(name, COMMANDS, 1)
+        hint = (
+            f"Did you mean {near[0]!r}?" if near else f"It is {' or '.join(COMMANDS)}."
+        )
         refuse(f"there is no command {name!r:.80}. {hint}")
     cls = command(name)
     end = words.index("--") if "--" in words else len(words)
@@ -361,7 +365,7 @@ def parse(words: list[str] | None = None) -> Command:
 def _overview() -> str:
     """Return the page of all commands."""
     lines = [f"Usage: sigmascale COMMAND ...\n\n{ABOUT}\n\nCommands:"]
-    for name in NAMES:
+    for name in COMMANDS:
         lines.append(f"  {name:<10}{str(command(name).__doc__).splitlines()[0]}")
     lines.append("\n`sigmascale COMMAND --help` tells more, with examples; they use")
     lines.append("the files that `sigmascale demo` writes.")

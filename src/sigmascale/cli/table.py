@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 MISSING = ("", "na", "nan", "n/a", "null", "none", "-")
 LEAST_ROWS = 5  # fewer cannot show anything
 FIRST = 100_000  # new rows that are compared with those of the fit
-LOOKED_AT = 1000  # rows that tell which columns may hold numbers
+ROWS_LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
 
 
@@ -109,7 +109,7 @@ class TypedColumns:
         found = {x: "number" if self.schema[x].is_numeric() else "text" for x in names}
         texts = [x for x in found if self.schema[x] == pl.String]
         # the first rows tell of most columns; all rows are looked at for the others
-        for rows in (self.frame.head(LOOKED_AT), self.frame) if texts else ():
+        for rows in (self.frame.head(ROWS_LOOKED_AT), self.frame) if texts else ():
             bad = {f"bad {i}": self.no_number(x).any() for i, x in enumerate(texts)}
             numbers = [self.number(x).is_not_null().any() for x in texts]
             some = {f"some {i}": x for i, x in enumerate(numbers)}
@@ -118,7 +118,7 @@ class TypedColumns:
             for i, x in enumerate(texts):
                 number = "mixed" if row[f"bad {i}"] else "number"
                 found[x] = number if row[f"some {i}"] else "text"
-            if row["len"] < LOOKED_AT:
+            if row["len"] < ROWS_LOOKED_AT:
                 break
             texts = [x for i, x in enumerate(texts) if not row[f"bad {i}"]]
         return found
@@ -176,7 +176,7 @@ class TypedColumns:
 
     def counting(self) -> list[str]:
         """Return columns that begin as numbers of rows do: 0, 1, 2 or 1, 2, 3."""
-        head = self.frame.head(LOOKED_AT).collect()
+        head = self.frame.head(ROWS_LOOKED_AT).collect()
         may = [x for x in head if x.dtype == pl.String or x.dtype.is_integer()]
         whole = [x.cast(pl.Int64, strict=False) for x in may]
         return [x.name for x in whole if counts(x) and x.name != PLACE]

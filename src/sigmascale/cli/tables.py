@@ -47,7 +47,7 @@ HEAD = 1 << 16  # bytes of a file that are looked at before it is read
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 PLACE = "place of the row"
 OF_A_FILE = 1 << 40  # places in one file
-MOST_CELLS, MOST_ROWS = 50_000_000, 1_048_576  # of a sheet
+MOST_SHEET_CELLS, MOST_SHEET_ROWS = 50_000_000, 1_048_576  # of a sheet
 FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Source = str | io.BytesIO
 
@@ -436,7 +436,7 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
     if not others:
         refuse(f"there are columns ({listed(map(quoted, names))}), but no rows.")
     places = range(top + 1, others[-1][0] + 1)
-    if len(places) * len(names) > MOST_CELLS:
+    if len(places) * len(names) > MOST_SHEET_CELLS:
         refuse(f"its first sheet claims {len(places) * len(names):,} cells: too many.")
     found = {PLACE: pl.Series(places)}
     for x, name in enumerate(names, start=first):
@@ -455,8 +455,10 @@ def _cells(rows: Iterator[Sequence[Any]]) -> dict[int, Sequence[Any]]:
     n_cells = 0
     for number, cells in enumerate(rows, start=1):
         n_cells += len(cells)
-        if n_cells > MOST_CELLS:
-            refuse(f"its first sheet has more than {MOST_CELLS:,} cells: too many.")
+        if n_cells > MOST_SHEET_CELLS:
+            refuse(
+                f"its first sheet has more than {MOST_SHEET_CELLS:,} cells: too many."
+            )
         cells = [None if x == "" else x for x in cells]
         if any(x is not None for x in cells):
             found[number] = cells
@@ -489,8 +491,10 @@ def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
     from openpyxl.cell import WriteOnlyCell
 
     table = lazy.collect()
-    if table.height >= MOST_ROWS:
-        refuse(f"{path}: a sheet has room for {MOST_ROWS:,} rows. Write .parquet.")
+    if table.height >= MOST_SHEET_ROWS:
+        refuse(
+            f"{path}: a sheet has room for {MOST_SHEET_ROWS:,} rows. Write .parquet."
+        )
     for column in table.select(pl.col(pl.String)):
         odd = column.filter(column.str.contains(r"[\x00-\x08\x0b\x0c\x0e-\x1f]"))
         if odd.len():

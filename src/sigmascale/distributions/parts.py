@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 # The coverages for which parts are told apart, closer where they are larger: steps of
 # 1/100 up to 0.95, of 1/400 up to 0.99, and a few more.
 HIGHEST = (0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999)
-COVERAGES = np.concatenate([np.arange(95) / 100, np.arange(380, 396) / 400, HIGHEST])
-ROUNDING = 1e-12  # of a level: those that differ by less are the same
+STRETCHED_COVERAGES = np.concatenate(
+    [np.arange(95) / 100, np.arange(380, 396) / 400, HIGHEST]
+)
+ROUNDING_OF_LEVELS = 1e-12  # of a level: those that differ by less are the same
 NARROWEST = 1e-3  # of how far the outermost quantile is: no interval reaches less
 
 
@@ -42,7 +44,7 @@ NARROWEST = 1e-3  # of how far the outermost quantile is: no interval reaches le
 
 @dataclass(frozen=True, eq=False)
 class Reaches:
-    """How far the intervals of a table reach, for each of :data:`COVERAGES`.
+    """How far the intervals of a table reach, for each of :data:`STRETCHED_COVERAGES`.
 
     Attributes
     ----------
@@ -60,11 +62,13 @@ class Reaches:
     def of(cls, table: QuantileTable, *, are_radii: bool) -> Reaches:
         """Return the reaches of a table of z-scores, or of radii."""
         if are_radii:
-            radius = _widened(table.within(COVERAGES), float(table.values[-1]))
+            radius = _widened(
+                table.within(STRETCHED_COVERAGES), float(table.values[-1])
+            )
             return cls(0.0, radius, radius)
         median = float(table.within(np.array([0.5]))[0])
-        low = table.within((1 - COVERAGES) / 2 - ROUNDING)
-        high = table.within((1 + COVERAGES) / 2 + ROUNDING)
+        low = table.within((1 - STRETCHED_COVERAGES) / 2 - ROUNDING_OF_LEVELS)
+        high = table.within((1 + STRETCHED_COVERAGES) / 2 + ROUNDING_OF_LEVELS)
         # a side without any extent takes that of the other
         far_below = float(median - table.values[0])
         far_above = float(table.values[-1] - median)
@@ -99,8 +103,8 @@ class Part:
     n_rows : int
         The rows that tell it; of weighted ones, the effective number.
     stretches : array of shape (k,)
-        The stretch for each of the first k of :data:`COVERAGES`. Of rows held out there
-        are as many as these tell; else the largest stands for the rest.
+        The stretch for each of the first k of :data:`STRETCHED_COVERAGES`. Of rows held
+        out there are as many as these tell; else the largest stands for the rest.
 
     Notes
     -----
@@ -115,13 +119,13 @@ class Part:
     def check(self) -> None:
         """Refuse what are no stretches."""
         wrong: Any = self.stretches.ndim != 1 or not self.stretches.size
-        wrong = wrong or self.stretches.size > COVERAGES.size
+        wrong = wrong or self.stretches.size > STRETCHED_COVERAGES.size
         refuse_if(wrong, "a part must have a stretch for each coverage that it tells")
         refuse_if((self.stretches < 0).any(), "stretches must be at least 0")
 
     def of_all_coverages(self) -> Floats:
         """Return the stretch of each coverage; infinite beyond what rows tell."""
-        stretches = np.full(COVERAGES.size, math.inf)
+        stretches = np.full(STRETCHED_COVERAGES.size, math.inf)
         stretches[: self.stretches.size] = self.stretches
         return stretches
 
@@ -138,7 +142,7 @@ def quantile_of_stretches(
         stretches = stretches[order]
         weights = weights[order]
     levels = levels_of_rows(stretches.size, weights)
-    row = int(np.searchsorted(levels, coverage - ROUNDING, side="left"))
+    row = int(np.searchsorted(levels, coverage - ROUNDING_OF_LEVELS, side="left"))
     if row == stretches.size and held_out:
         return math.inf
     row = min(row, stretches.size - 1)
@@ -205,8 +209,10 @@ class Parts:
                 [own if own.size or held_out else everybody for own in of_axis]
             )
 
-        told = [np.zeros((len(of_axis), COVERAGES.size)) for of_axis in members]
-        for at in range(1, COVERAGES.size):  # that of 0 is the median
+        told = [
+            np.zeros((len(of_axis), STRETCHED_COVERAGES.size)) for of_axis in members
+        ]
+        for at in range(1, STRETCHED_COVERAGES.size):  # that of 0 is the median
             stretches = np.empty(rows.n_rows)
             for reaches, own in tables:
                 stretches[own] = reaches.stretches(score[own], at)
@@ -215,7 +221,7 @@ class Parts:
                     of_codes[k, at] = quantile_of_stretches(
                         stretches[own],
                         weights_of(rows.weights, own),
-                        COVERAGES[at],
+                        STRETCHED_COVERAGES[at],
                         held_out=held_out,
                     )
 
@@ -287,12 +293,12 @@ class Parts:
     ) -> QuantileTable:
         """Return a table whose intervals reach so many times as far."""
         told = slice(None, int(np.isfinite(stretch).sum()))
-        coverage = COVERAGES[told]
+        coverage = STRETCHED_COVERAGES[told]
         # the interval of a coverage holds those of smaller ones
         below = np.maximum.accumulate(stretch[told] * reaches.below[told])
         above = np.maximum.accumulate(stretch[told] * reaches.above[told])
         if dim is not None:
-            levels = np.maximum(coverage, COVERAGES[1] / 2)
+            levels = np.maximum(coverage, STRETCHED_COVERAGES[1] / 2)
             return QuantileTable(levels, above, self.held_out)
         levels = np.concatenate([(1 - coverage[:0:-1]) / 2, (1 + coverage) / 2])
         values = np.concatenate([-below[:0:-1], above])
@@ -306,13 +312,15 @@ class Parts:
         """
         coverage = level if z.dim is not None else abs(2 * level - 1)
         is_above = z.dim is not None or level >= 0.5
-        last = COVERAGES.size - 1
+        last = STRETCHED_COVERAGES.size - 1
         if self.held_out:
-            at = int(np.searchsorted(COVERAGES, coverage - 2 * ROUNDING))
+            at = int(
+                np.searchsorted(STRETCHED_COVERAGES, coverage - 2 * ROUNDING_OF_LEVELS)
+            )
             return [self._lookup(z, at, 1.0, is_above=is_above)]
-        above = int(np.clip(np.searchsorted(COVERAGES, coverage), 1, last))
-        step = COVERAGES[above] - COVERAGES[above - 1]
-        share = float(min((coverage - COVERAGES[above - 1]) / step, 1.0))
+        above = int(np.clip(np.searchsorted(STRETCHED_COVERAGES, coverage), 1, last))
+        step = STRETCHED_COVERAGES[above] - STRETCHED_COVERAGES[above - 1]
+        share = float(min((coverage - STRETCHED_COVERAGES[above - 1]) / step, 1.0))
         return [
             self._lookup(z, above - 1, 1 - share, is_above=is_above),
             self._lookup(z, above, share, is_above=is_above),
@@ -330,7 +338,7 @@ class Parts:
                 reach = own.above if is_above else own.below
                 # the largest of this coverage and of all smaller ones
                 upto = slice(None, at + 1)
-                if at < COVERAGES.size:
+                if at < STRETCHED_COVERAGES.size:
                     of_tables.append((stretches[:, upto] * reach[upto]).max(axis=1))
                 else:
                     of_tables.append(np.full(len(stretches), math.inf))

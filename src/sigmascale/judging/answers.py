@@ -31,7 +31,7 @@ from .certificate import (
 from .joint import learn_jointly
 from .parts import ASKED, FINENESS
 from .questions import FEWEST, Bias, Coverage, SizeOfU, Values
-from .search import Family, Finding, Search, search, shuffled_rows
+from .search import Finding, Inquiry, Search, search, shuffled_rows
 from .variables import Variable
 from .worth import gain_of_u
 
@@ -249,7 +249,7 @@ def judge(
             Asked(x.name, x.question, joint, False) if x.name == "joint" else x
             for x in asked
         ]
-    families = [Family(x.name, x.question, v) for x in asked for v in x.variables]
+    families = [Inquiry(x.name, x.question, v) for x in asked for v in x.variables]
     questions = list({type(x.question): x.question for x in asked}.values())
     searched = search(values, families, questions, 2 * (1 - confidence), rng)
     certified = Certified(values, asked, confidence)

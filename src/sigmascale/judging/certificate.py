@@ -27,7 +27,7 @@ from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result, text_table
 from .._support.text import shorten
 from .limits import Limits, OneSided, PartSums, Score, WholeLimits, by_chance, moments
-from .parts import ASKED, FINENESS, IN_WORDS, Parts, parts_of
+from .parts import ASKED, FINENESS, IN_WORDS, Partition, parts_of
 from .questions import Bias, Coverage, Question, SizeOfU, Values
 from .search import gathers, groups_of, shuffles
 from .variables import Variable
@@ -38,13 +38,14 @@ PERMUTED = 25  # sets that tell what a perfect u would reach
 ROWS_SHOWN = 50.0  # rows in effect of a part that is worth showing
 FINEST_SHOWN = 10  # fineness of pictures
 SHOWN_RATE = 0.05  # the chance that limits of the shown parts do not hold at once
-DRAWN = (1, 2, 5, 10)  # finenesses of pictures
-NAMES = {
+DRAWN_FINENESSES = (1, 2, 5, 10)  # finenesses of pictures
+FINENESS_NAMES = {
     **{1: "average", 2: "halves", 3: "thirds", 5: "fifths", 10: "tenths"},
     20: "twentieths",
 }
-BAR, FARTHEST_DRAWN = 40, 12.0  # characters of a bar, and the factor where it ends
-NOTHING = 99.0  # a factor of which nothing is known
+BAR_WIDTH = 40  # characters
+FARTHEST_DRAWN = 12.0  # the factor where a bar ends
+UNKNOWN_FACTOR = 99.0  # a factor of which nothing is known
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +129,7 @@ class Certificate(Result):
 
     def _cells(self) -> Cells:
         """Return T by question and fineness; and of all, at least and a perfect u."""
-        header = ("off by at most", *(NAMES[k] for k in FINENESS))
+        header = ("off by at most", *(FINENESS_NAMES[k] for k in FINENESS))
         rows = []
         for question in dict.fromkeys(x.question for x in self.proofs):
             unit = ", u" if question == "bias" else ""
@@ -166,9 +167,9 @@ class Certificate(Result):
         most = 1.05 * max([1.4, 1.1 * self.tolerance, *known])
         bar = Bar(most, self.tolerance)
         lines = [f"{'off by, times':<18}{bar.axis()}"]
-        for fineness in DRAWN:
+        for fineness in DRAWN_FINENESSES:
             for number, (when, stage) in enumerate(stages):
-                name = NAMES[fineness] if not number else ""
+                name = FINENESS_NAMES[fineness] if not number else ""
                 lines.append(bar.line(name, when, stage.curve[fineness]))
         key = "● at most   ├ at least, somewhere   ┊ good enough"
         lines.append(f"{key} ({self.tolerance:g})   perfect: a perfect")
@@ -194,11 +195,11 @@ class Bar:
     def place(self, factor: float) -> int:
         """Return the character at which a factor stands."""
         at = math.log(max(factor, 1.0)) / math.log(self.most)
-        return round((BAR - 1) * min(at, 1.0))
+        return round((BAR_WIDTH - 1) * min(at, 1.0))
 
     def axis(self) -> str:
         """Return factors at their places."""
-        line = " " * (BAR + 3)
+        line = " " * (BAR_WIDTH + 3)
         for factor in (1, self.tolerance, 1.5, 2, 3, 5, 8):
             words, first = f"{factor:g}", self.place(factor)
             last = first + len(words)
@@ -209,7 +210,7 @@ class Bar:
     def line(self, name: str, when: str, ends: tuple[float, float, float]) -> str:
         """Return one line: at least, at most and perfect."""
         least, most, perfect = ends
-        characters = [" "] * BAR
+        characters = [" "] * BAR_WIDTH
         characters[self.place(self.tolerance)] = "┊"
         mark = "─" if when != "before" else "━"
         for at in range(self.place(least), self.place(most) + 1):
@@ -229,7 +230,7 @@ class Bar:
 
 
 def _number(x: float) -> str:
-    return f"{math.ceil(100 * x - 1e-6) / 100:.2f}" if x < NOTHING else "–"
+    return f"{math.ceil(100 * x - 1e-6) / 100:.2f}" if x < UNKNOWN_FACTOR else "–"
 
 
 # -- how it is made --------------------------------------------------------------------
@@ -261,7 +262,7 @@ class Asked:
 class Shown:
     """Parts of one variable with their limits, those of a picture among them."""
 
-    parts: Parts
+    parts: Partition
     limits: Limits
     places: slice
 
@@ -274,7 +275,7 @@ class Worst:
     low: float
     high: float
     off: float
-    parts: Parts | None
+    parts: Partition | None
     part: int
 
 
@@ -310,7 +311,7 @@ class Certified:
             self.wholes[type(x)] = of_levels[0], of_levels[1]
         self.limits = self._limits()
 
-    def _cut(self) -> dict[tuple[str, int], Parts]:
+    def _cut(self) -> dict[tuple[str, int], Partition]:
         """Cut all variables at all finenesses."""
         cut = {}
         for v in {v.name: v for x in self.asked for v in x.variables}.values():
@@ -371,7 +372,9 @@ class Certified:
         """Return the limits of all rows, one-sided, or with those of all parts."""
         return self.wholes[type(asked.question)][at]
 
-    def judged(self, asked: Asked, fineness: int) -> list[tuple[Parts, slice, Bools]]:
+    def judged(
+        self, asked: Asked, fineness: int
+    ) -> list[tuple[Partition, slice, Bools]]:
         """Return parts, their places, and which of them a question is about.
 
         Of the bias and of coverage, labels that are too rare are not judged together.

@@ -22,7 +22,7 @@ from .variables import Variable, label_words
 
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 LEAST_LEARNED, MOST_LEARNED, MOST_JUDGED = 60, 25_000, 50_000  # rows
-MOST_LABELS = 200  # that trees tell apart; rarer ones are one
+LABELS_TOLD_APART = 200  # that trees tell apart; rarer ones are one
 FEW_LABELS = 4  # that words may list
 MOST_AXES = 12  # variables that words are made of, those that tell most
 AS_GOOD = 0.85  # of the deviation, that a description with fewer conditions may show
@@ -81,7 +81,7 @@ def as_table(rows: Predictions) -> tuple[Floats, Bools]:
             counts = np.bincount(x, minlength=len(labels))
             rank = np.empty(len(labels))
             rank[np.argsort(-counts, kind="stable")] = np.arange(len(labels))
-            x = np.minimum(rank, MOST_LABELS)[x]
+            x = np.minimum(rank, LABELS_TOLD_APART)[x]
         if x.min() < x.max():
             columns.append(x)
             is_label.append(labels is not None)

@@ -32,24 +32,23 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats, Ints
-from ..scores.intervals import Mean, renumbered, sums_of
+from ..scores.intervals import TRIMMED, Mean, renumbered, sums_of
 from ..scores.student import DF, best_scale2
-from .parts import Parts, stacked
+from .parts import Partition, stacked
 from .questions import Bias, Coverage, Question, SizeOfU, Values
+from .search import PRIOR
 from .variables import Variable
 
 BINS = 256  # of ln s
 SHIFTS = np.linspace(-3, 3, 81)  # shifts of ln s that are looked at
-FAR = 27.0  # ln of a factor of which nothing is known
-PRIOR = 100.0  # rows of the overall variance, added to a part's own
-CAP = 6.0  # times the mean; larger z² count so much
+FARTHEST_LN = 27.0  # ln of a factor of which nothing is known
+LIKELIHOOD_CAP = 6.0  # times the mean; larger z² count so much
 DIFFERENT = 2.5  # standard errors from which a part's shape is its own
-EXACT = 1000  # largest z² that are kept as they are in likelihoods
-UNKNOWN = 4.0  # ln of a factor, where moments have no limit
+KEPT_EXACT = 1000  # largest z² that are kept as they are in likelihoods
+BEYOND_MOMENTS = 4.0  # ln of a factor, where moments have no limit
 LARGEST_SHARE = 0.01  # of the errors, which may decide
 LOPSIDED, ONE_SIGN = 0.3, 0.8  # their share of z², and of one sign
 STRICTER = 5.0  # so much smaller is the rate of the average of lopsided rows
-TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ class WholeLimits:
         least = trimmed.interval(2 * level - 1, skewed=True).low
         centre = math.log(mean.value)
         low = math.log(max(own.low, least, 1e-300))
-        high = centre + UNKNOWN
+        high = centre + BEYOND_MOMENTS
         if math.isfinite(own.high):
             high = math.log(own.high)
         high = max(high, self._heaviest(float(special.ndtri(level))))
@@ -128,10 +127,10 @@ class WholeLimits:
         else:
             order = np.argsort(z2, kind="stable")
             z2, w = z2[order], weights[order]
-        if z2.size > 3 * EXACT:
-            head = z2.size - EXACT
-            starts = np.linspace(0, head, EXACT + 1).astype(int)[:-1]
-            middles = np.minimum(starts + (head // EXACT) // 2, head - 1)
+        if z2.size > 3 * KEPT_EXACT:
+            head = z2.size - KEPT_EXACT
+            starts = np.linspace(0, head, KEPT_EXACT + 1).astype(int)[:-1]
+            middles = np.minimum(starts + (head // KEPT_EXACT) // 2, head - 1)
             w = np.append(np.add.reduceat(w[:head], starts), w[head:])
             z2 = np.append(z2[middles], z2[head:])
         return z2, w / w.sum()
@@ -193,7 +192,7 @@ class WholeLimits:
         off, low, high = (
             math.log(max(s[min(i, s.size - 1)], 1e-300)) for i in ends.tolist()
         )
-        high = high if ends[2] < s.size else off + UNKNOWN
+        high = high if ends[2] < s.size else off + BEYOND_MOMENTS
         return OneSided(off, off - low, high - off)
 
 
@@ -247,7 +246,7 @@ class Score:
         """Return the score of z²."""
         rms = math.sqrt(values.mean)
         log_s = np.log(np.maximum(np.sqrt(values.z2), 1e-6 * rms))
-        capped = math.log(CAP * values.mean) / 2
+        capped = math.log(LIKELIHOOD_CAP * values.mean) / 2
 
         def psi(x: Floats) -> Floats:
             return np.asarray(np.exp(2 * np.minimum(x, capped)))
@@ -286,8 +285,8 @@ class Score:
         fall = np.maximum(left_mean - right_mean, 1e-300)
         part = np.clip((left_mean - target) / fall, 0, 1)
         found = SHIFTS[right - 1] + part * (SHIFTS[1] - SHIFTS[0])
-        found = np.where(above == 0, -FAR, found)
-        return np.asarray(np.where(above == SHIFTS.size, FAR, found))
+        found = np.where(above == 0, -FARTHEST_LN, found)
+        return np.asarray(np.where(above == SHIFTS.size, FARTHEST_LN, found))
 
     def pooled_shift_to(self, target: Floats) -> Floats:
         """Return the shifts at which rows that are as all have a mean."""
@@ -295,7 +294,9 @@ class Score:
         if self.is_log:
             means = np.log(np.maximum(means, 1e-300))
             target = np.log(np.maximum(target, 1e-300))
-        shifts = np.interp(-target, -means, SHIFTS, left=-FAR, right=FAR)
+        shifts = np.interp(
+            -target, -means, SHIFTS, left=-FARTHEST_LN, right=FARTHEST_LN
+        )
         return np.asarray(shifts)
 
 
@@ -328,7 +329,7 @@ def by_chance(level: float, skewness: Floats, df: Floats) -> tuple[Floats, Float
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class EffectiveSizes:
     """What the rows of parts are worth, counting weights and groups.
 
     Attributes
@@ -384,11 +385,11 @@ class PartSums:
     ----------
     values : Values
         The rows.
-    parts : sequence of Parts
+    parts : sequence of Partition
         All parts, those of a variable side by side.
     """
 
-    def __init__(self, values: Values, parts: Sequence[Parts]) -> None:
+    def __init__(self, values: Values, parts: Sequence[Partition]) -> None:
         self.values, self.parts = values, parts
         self.scores = {
             SizeOfU: Score.of_size(values),
@@ -397,7 +398,7 @@ class PartSums:
         ends = np.cumsum([0, *(x.n for x in parts)]).tolist()
         self.places = [slice(first, stop) for first, stop in pairwise(ends)]
         self.variables: list[tuple[Variable, Floats]] = []
-        by_variable: dict[int, list[Parts]] = {}
+        by_variable: dict[int, list[Partition]] = {}
         for x in parts:
             by_variable.setdefault(id(x.variable), []).append(x)
         for group in by_variable.values():
@@ -457,12 +458,12 @@ class PartSums:
         by_rows = (products[several] / (n[several] - 1)).sum() / n[several].sum()
         return float(np.clip(max(by_pairs, by_rows) / squares, 0, 1))
 
-    def units(self, correlation: float) -> Units:
+    def units(self, correlation: float) -> EffectiveSizes:
         """Return what the rows of parts are worth."""
         w1 = self.weights
         if self.values.groups is None:
             w2, w3, w4 = self._powers
-            return Units(w2 / w1**2, w3 / w2**1.5, w2**2 / w4 - 1)
+            return EffectiveSizes(w2 / w1**2, w3 / w2**1.5, w2**2 / w4 - 1)
         v1, v15, v2 = (np.zeros(w1.size) for _ in range(3))
         for place, (home, of_groups, of_rows) in zip(
             self.places, self._by_group, strict=True
@@ -472,7 +473,7 @@ class PartSums:
             v1[place] = np.bincount(home, v, n)
             v15[place] = np.bincount(home, v**1.5, n)
             v2[place] = np.bincount(home, v * v, n)
-        return Units(v1 / w1**2, v15 / v1**1.5, v1**2 / v2 - 1)
+        return EffectiveSizes(v1 / w1**2, v15 / v1**1.5, v1**2 / v2 - 1)
 
     @cached_property
     def _powers(self) -> tuple[Floats, Floats, Floats]:

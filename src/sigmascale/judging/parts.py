@@ -22,7 +22,7 @@ from .variables import RARE, Variable, label_words
 
 FINENESS = (1, 2, 3, 5, 10, 20)
 ASKED = 5  # the fineness that a yes is about
-SMALLEST = 0.25  # of 1 / K: the share of the smallest part
+SMALLEST_PART = 0.25  # of 1 / K: the share of the smallest part
 RARE_TOGETHER = 0.01  # share of rare labels from which they are a part together
 IN_WORDS = {
     1: "on average",
@@ -35,7 +35,7 @@ IN_WORDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Partition:
     """The parts of a variable at one fineness.
 
     Attributes
@@ -105,7 +105,7 @@ class Parts:
         return label_words(v.name, self.ends(part)[0])
 
 
-def parts_of(v: Variable, fineness: int, n_rows: float) -> Parts | None:
+def parts_of(v: Variable, fineness: int, n_rows: float) -> Partition | None:
     """Return the parts of a variable; None where rows are too few for so many.
 
     Parameters
@@ -119,7 +119,7 @@ def parts_of(v: Variable, fineness: int, n_rows: float) -> Parts | None:
     """
     if n_rows < FEWEST * fineness:
         return None
-    least = max(SMALLEST / fineness, FEWEST / n_rows) * (1 - 1e-9)
+    least = max(SMALLEST_PART / fineness, FEWEST / n_rows) * (1 - 1e-9)
     share = v.sizes / v.sizes.sum()
     if v.labels is not None:
         return _labels(v, fineness, share, least, n_rows)
@@ -128,23 +128,23 @@ def parts_of(v: Variable, fineness: int, n_rows: float) -> Parts | None:
     else:
         middle = np.cumsum(share) - share / 2
         part = np.minimum((middle * fineness).astype(int), fineness - 1)
-    return Parts(v, fineness, _joined(part, share, least))
+    return Partition(v, fineness, _joined(part, share, least))
 
 
 def _labels(
     v: Variable, fineness: int, share: Floats, least: float, n_rows: float
-) -> Parts:
+) -> Partition:
     """Return frequent labels alone, and the others together if they are enough."""
     alone = (share >= least) & v.is_value
     part = np.where(alone, np.cumsum(alone) - 1, -1)
     others = ~alone & (share > 0)
     together = float(share[others].sum())
     if together < max(RARE_TOGETHER, FEWEST / n_rows):
-        return Parts(v, fineness, part)
+        return Partition(v, fineness, part)
     rest = int(np.count_nonzero(alone))
     part[others] = rest
     is_one = np.count_nonzero(others) == 1 and bool(v.is_value[others][0])
-    return Parts(v, fineness, part, None if is_one else rest)
+    return Partition(v, fineness, part, None if is_one else rest)
 
 
 def _joined(part: Ints, share: Floats, least: float) -> Ints:
@@ -161,6 +161,6 @@ def _joined(part: Ints, share: Floats, least: float) -> Ints:
     return part
 
 
-def stacked(parts: Sequence[Parts]) -> Floats:
+def stacked(parts: Sequence[Partition]) -> Floats:
     """Return what makes sums by all parts of one variable of sums by bin."""
     return np.concatenate([x.matrix for x in parts])

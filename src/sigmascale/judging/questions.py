@@ -32,7 +32,7 @@ FEWEST = 20  # rows, or groups, below which nothing can be told
 CAP = 12.0  # times the mean; of larger z², so much is compared
 ALIKE = 0.05  # chance by which distributions that are alike look as different
 NO_HEAVIER = 2.0  # twice the log-likelihood that tails may lose which are no heavier
-COMPARED = 8000  # rows that tell whether they are
+ROWS_THAT_TELL_TAILS = 8000  # rows that tell whether they are
 BIAS_COSTS = 4 / 3  # a bias of so many times (tolerance − 1) u costs as much as u does
 STRETCH = np.geomspace(0.02, 50.0, 161)  # factors of a width that are looked at
 Triple = tuple[Floats, Floats, Floats]
@@ -167,7 +167,7 @@ class Values:
         """
         from scipy import stats  # to import it takes longer than to judge few rows
 
-        step = -(-inside.size // COMPARED)
+        step = -(-inside.size // ROWS_THAT_TELL_TAILS)
         sizes = np.sqrt(self.z2[::step]) if self.rows.is_vector else self.z[::step]
         within = inside[::step]
         here, rest = sizes[within], sizes[~within]

@@ -41,15 +41,16 @@ from .variables import SCALES, Variable
 
 OF_RUNS = 0.8  # of the error rate, that the search takes
 DRAWS, MOST_DRAWS, SHUFFLED = 400, 4000, 5000  # shuffled sets, and rows of each at most
-IN_CACHE = 2**18  # numbers that are shuffled at a time
-PRIOR = 100.0  # rows of the overall variance that are added to a region's own
+SHUFFLED_AT_A_TIME = 2**18  # numbers that are shuffled at a time
+PRIOR = 100.0  # rows of the overall variance that are added to a part's own
 OWN = 0.05  # rate of the own intervals of all regions of a size
-ALONE = 0.4  # of a simultaneous distance, what the 95 % limit of one region takes
-LOOKED_AT = 4  # regions that are looked at by themselves for a lower limit
+# of a simultaneous distance, what the 95 % limit of one region takes
+SHARE_OF_ONE_REGION = 0.4
+REGIONS_LOOKED_AT = 4  # by themselves, for a lower limit
 
 
 @dataclass(eq=False)
-class Family:
+class Inquiry:
     """One question that is asked of all regions of one variable.
 
     Attributes
@@ -129,7 +130,7 @@ class RegionLimits:
 
     Attributes
     ----------
-    family : Family
+    family : Inquiry
         What was compared.
     off, low, high : array of shape (n_regions,)
         How far each is off, and its limits.
@@ -138,7 +139,7 @@ class RegionLimits:
         their width; its sign is that of the difference, and it is 0 within chance.
     """
 
-    family: Family
+    family: Inquiry
     off: Floats
     low: Floats
     high: Floats
@@ -278,7 +279,7 @@ class Search:
         for limits in self.limits.get(name, ()):
             off = limits.off
             limit = np.where(off > 0, limits.low, limits.high)
-            alone = off + ALONE * (limit - off)
+            alone = off + SHARE_OF_ONE_REGION * (limit - off)
             score = np.where(
                 (np.abs(alone) > bound) & limits.beyond(0.0), limits.outwards, 0.0
             )
@@ -299,7 +300,7 @@ class Search:
         for limits in self.limits.get(name, ()):
             far = np.maximum(limits.low, -limits.high)
             far = np.where(limits.variable.shares >= share * (1 - 1e-6), far, 0.0)
-            for region in np.argsort(-far, kind="stable")[:LOOKED_AT]:
+            for region in np.argsort(-far, kind="stable")[:REGIONS_LOOKED_AT]:
                 if far[region] <= largest:
                     break
                 finding = self.look(limits, int(region))
@@ -339,7 +340,7 @@ def _contrast(low: Floats, high: Floats) -> Floats:
 
 def search(
     values: Values,
-    families: Iterable[Family],
+    families: Iterable[Inquiry],
     questions: Iterable[Question],
     rate: float,
     rng: np.random.Generator,
@@ -382,7 +383,7 @@ def groups_of(values: Values, some: Ints) -> Ints | None:
 
 
 def _calibrate(
-    families: list[Family],
+    families: list[Inquiry],
     values: Values,
     some: Ints,
     rate: float,
@@ -398,7 +399,7 @@ def _calibrate(
     of_some = {key: v.some(some) for key, v in variables.items()}
     columns, groups = values.columns[some], groups_of(values, some)
     n_draws = int(np.clip(2 / rate, DRAWS, MOST_DRAWS))
-    block = int(np.clip(IN_CACHE // some.size, 4, 64))
+    block = int(np.clip(SHUFFLED_AT_A_TIME // some.size, 4, 64))
     blocks = []
     for first in range(0, n_draws, block):
         count = min(block, n_draws - first)

@@ -16,8 +16,8 @@ import numpy as np
 
 from .._support.checks import check_choice, check_fraction, is_real
 from .._support.notices import quiet
-from .._support.render import WIDTH, Cells, Result, html_table
-from .._support.text import quoted, shorten
+from .._support.render import Cells, Result, html_table
+from .._support.text import WIDTH, quoted, shorten
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions
 from .answers import Answer, Judged, judge
@@ -32,7 +32,7 @@ from .words import UNKNOWN, Words, at_most
 if TYPE_CHECKING:
     from ..scores import Evidence, Scorecard
 
-BAR = 54  # characters of a picture in a line
+PICTURE_WIDTH = 54  # characters of a picture in a line
 FARTHEST = 8.0  # factors beyond it are at the edge of pictures
 PRE = (
     "style=\"font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -337,34 +337,38 @@ class Validation(Result):
         """
         lines = [
             f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
-            f"{self._bar(name):<{BAR}} {_T_cell(name, v.T):>6}"
+            f"{self._bar(name):<{PICTURE_WIDTH}} {_T_cell(name, v.T):>6}"
             for name, v in self.verdicts.items()
             if v.worst is not None
         ]
         if not lines:
             return []
-        axis = f"{'u times':<{width + 4}}{self._axis():<{BAR}} {'T':>6}"
+        axis = f"{'u times':<{width + 4}}{self._axis():<{PICTURE_WIDTH}} {'T':>6}"
         return [axis, *(line.rstrip() for line in lines)]
 
     def _place(self, factor: float) -> int:
         """Return the character of a line at which a factor stands."""
         at = math.log(factor) / math.log(self.reach)
-        return round((min(max(at, -1.0), 1.0) + 1) / 2 * (BAR - 1))
+        return round((min(max(at, -1.0), 1.0) + 1) / 2 * (PICTURE_WIDTH - 1))
 
     def _axis(self) -> str:
         """Return factors in words at their places."""
-        line, t = " " * BAR, self.tolerance
+        line, t = " " * PICTURE_WIDTH, self.tolerance
         for factor in (1, t, 1 / t, 2, 0.5, 4, 0.25):
             words = number(factor)
             first = self._place(factor) - len(words) // 2
             last = first + len(words)
-            if first > 0 and last < BAR and not line[first - 1 : last + 1].strip():
+            if (
+                first > 0
+                and last < PICTURE_WIDTH
+                and not line[first - 1 : last + 1].strip()
+            ):
                 line = line[:first] + words + line[last:]
         return line.rstrip()
 
     def _bar(self, name: str) -> str:
         """Return a verdict as a line of characters."""
-        v, line, reach = self.verdicts[name], [" "] * BAR, self.reach
+        v, line, reach = self.verdicts[name], [" "] * PICTURE_WIDTH, self.reach
         assert v.worst is not None
 
         def at(value: float) -> int:

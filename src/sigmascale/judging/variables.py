@@ -20,11 +20,13 @@ from .._support.weighting import WeightLine
 from ..predictions import Predictions
 from ..scores.intervals import sums_of
 
-FEWEST_BINS, MOST_BINS = 50, 100  # of a number: halves, fifths and tenths divide them
-MANY = 15_000  # rows from which there are most bins
+# bins of a number: halves, fifths and tenths divide them
+FEWEST_FINE_BINS, MOST_FINE_BINS = 50, 100
+ROWS_FOR_MOST_BINS = 15_000  # rows from which there are most bins
 FEW_VALUES = 20  # distinct values of a number that is judged by value, as labels are
-FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
-LEAST, FINEST = 40, 400  # rows of a region at least, and its part of many rows
+FEWEST_OF_A_VALUE = 20  # rows, below which a label or a number is no region
+LEAST_OF_A_REGION = 40  # rows
+FINEST = 400  # such a part of many rows is a region at least
 SCALES = (0.02, 0.08, 0.25)  # shares between which regions are calibrated alike
 RARE = "rare labels"
 
@@ -68,8 +70,8 @@ class Variable:
         """Cut numbers into bins of about equally many rows."""
         used = slice(None) if w.all() else w > 0
         total = float(w.sum())
-        n_bins = max(2, int(min(FEWEST_BINS, total // 5)))
-        n_bins = MOST_BINS if total >= MANY else n_bins
+        n_bins = max(2, int(min(FEWEST_FINE_BINS, total // 5)))
+        n_bins = MOST_FINE_BINS if total >= ROWS_FOR_MOST_BINS else n_bins
         starts = np.arange(1, n_bins) * (total / n_bins)
         if (w == 1).all():
             ordered = np.sort(x)
@@ -97,7 +99,7 @@ class Variable:
     ) -> Variable:
         """Make a bin of each label; those with few rows share the last one."""
         counts = np.bincount(codes, w, len(labels))
-        rare = (counts < max(FEW_ROWS, w.sum() / FINEST)) & (counts > 0)
+        rare = (counts < max(FEWEST_OF_A_VALUE, w.sum() / FINEST)) & (counts > 0)
         place = np.where(rare, len(labels), np.arange(len(labels)))
         found, new = np.unique(place[codes], return_inverse=True)
         names = [*map(label_text, labels), RARE]
@@ -171,8 +173,8 @@ class Variable:
         """
         ends, found, length = np.append(0, np.cumsum(self.sizes)), [], 1
         total = ends[-1]
-        few = max(FEW_ROWS, total / FINEST)
-        least = max(10, min(LEAST, 0.08 * total), total / FINEST)
+        few = max(FEWEST_OF_A_VALUE, total / FINEST)
+        least = max(10, min(LEAST_OF_A_REGION, 0.08 * total), total / FINEST)
         few, least = few * (1 - 1e-6), least * (1 - 1e-6)  # but for rounded weights
         while length < self.n_bins and (self.labels is None or length == 1):
             start = np.arange(0, self.n_bins - length, max(1, length // 6))

@@ -12,13 +12,13 @@ from .._support.checks import Bools
 from .._support.text import shorten
 from .answers import Answered, Judged
 from .joint import Run, describe
-from .parts import ASKED, IN_WORDS, Parts
+from .parts import ASKED, IN_WORDS, Partition
 from .questions import Bias, Coverage, SizeOfU, half_log
 from .search import OWN, Finding
 from .variables import number
 from .verdicts import Region, State, Verdict
 
-LONGEST = 140  # characters of a sentence
+LONGEST_SENTENCE = 140  # characters of a sentence
 OFF = 1.1  # from which a factor elsewhere is worth words
 UNKNOWN = 20.0  # a factor, from which nothing is known
 
@@ -114,7 +114,7 @@ class Words:
         return Verdict(
             a.name,
             a.answer,
-            shorten(self._sentence(a), LONGEST),
+            shorten(self._sentence(a), LONGEST_SENTENCE),
             T=told(worst.far),
             worst=region,
             suspect=None if a.suspect is None else self.region(a, a.suspect),
@@ -175,7 +175,7 @@ class Words:
         first, last = v.limits(region)
         return self._region(a, (v.words(region), v.name, first, last, n), *ends)
 
-    def _part(self, a: Answered, parts: Parts, part: int, *ends: float) -> Region:
+    def _part(self, a: Answered, parts: Partition, part: int, *ends: float) -> Region:
         """Return a part."""
         first, last = parts.ends(part)
         where, n = parts.words(part), int(parts.counts[part])
@@ -458,7 +458,7 @@ class Words:
             words = (
                 f"Most wrong where {region.where} ({region.n_rows:,} rows): {factor}"
             )
-            if len(words) <= LONGEST:
+            if len(words) <= LONGEST_SENTENCE:
                 return words
         where = self.region(a, fault).where
         return f"u is {off} for {where}: no short description was found"

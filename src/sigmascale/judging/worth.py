@@ -13,7 +13,7 @@ from ..predictions import Predictions
 from ..scores.intervals import Estimate, mean_interval
 from .search import by_unit
 
-COMPARED = 20_000  # rows that tell it
+ROWS_COMPARED = 20_000  # rows that tell it
 NORMAL_MEAN = math.sqrt(2 / math.pi)  # of |z|
 
 
@@ -26,7 +26,7 @@ def gain_of_u(rows: Predictions) -> Estimate | None:
     if rows.is_vector or rows.y_std.min() == rows.y_std.max():
         return None
     chance = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
-    some = np.flatnonzero(chance < COMPARED / rows.n_rows)
+    some = np.flatnonzero(chance < ROWS_COMPARED / rows.n_rows)
     part = rows if some.size == rows.n_rows else rows.take(some)
     sizes = np.abs(part.errors)
     if not sizes.any():

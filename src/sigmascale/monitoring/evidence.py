@@ -30,7 +30,7 @@ _NOTHING = -1e9  # the logarithm of what was bet before the first row
 _N_TENTHS = 10
 _MOST_LABELS = 20  # the most frequent ones are watched
 # What is staked on u too small and too large, and on a bias up and down.
-_SHARES = np.array([0.36, 0.36, 0.14, 0.14])
+_STAKED_SHARES = np.array([0.36, 0.36, 0.14, 0.14])
 _IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
 
 
@@ -74,7 +74,7 @@ class Path(NamedTuple):
     start=integers,
 )
 @dataclass
-class Evidence:
+class Bets:
     """Stakes on kinds of change, and where each most likely started.
 
     Arrays have the shape (kinds, sizes), those of sums a last axis more.
@@ -105,7 +105,7 @@ class Evidence:
     start: Ints
 
     @classmethod
-    def begin(cls, stakes: Floats, row: int) -> Evidence:
+    def begin(cls, stakes: Floats, row: int) -> Bets:
         """Return no evidence, with these stakes, from a row on."""
         zeros, facts = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
         start = np.full(stakes.shape, row)
@@ -161,7 +161,7 @@ class Evidence:
     limits=floats,
     labels=many(text),
     urns=Urns,
-    evidence=Evidence,
+    evidence=Bets,
 )
 @dataclass
 class Watched:
@@ -181,7 +181,7 @@ class Watched:
         The labels of one of labels.
     urns : Urns
         What is normal, for each part and size of groups.
-    evidence : Evidence
+    evidence : Bets
         For each region that u is too small, then for each that it is too large; of all
         rows also for a bias up, and down.
     """
@@ -190,7 +190,7 @@ class Watched:
     limits: Floats
     labels: tuple[str, ...]
     urns: Urns
-    evidence: Evidence
+    evidence: Bets
 
     @classmethod
     def begin(
@@ -210,14 +210,14 @@ class Watched:
             The feature.
         """
         limits, labels = _parts_of(None if name is None else units[f"of {name}"])
-        kinds, sizes = _SHARES[: 2 * len(units.ranked)], np.array(WEIGHTS)
+        kinds, sizes = _STAKED_SHARES[: 2 * len(units.ranked)], np.array(WEIGHTS)
         if name is not None:
             if max(limits.size + 1, len(labels)) < 2:
                 return None
             kinds, sizes = np.ones(2 * _members(limits, labels).shape[1]), np.ones(2)
             units = units.unsigned
         stakes = share * np.outer(kinds / kinds.sum(), sizes / sizes.sum())
-        evidence = Evidence.begin(np.log(stakes), int(units["end"][-1]))
+        evidence = Bets.begin(np.log(stakes), int(units["end"][-1]))
         new = cls(name, limits, labels, Urns(enough), evidence)
         new.urns.learn(units, new._kinds(units))
         return new

@@ -18,7 +18,7 @@ from ..recalibrator import Recalibrator
 
 ROW, GROUP = 0.05, 0.5  # steps of the logarithm: a row's, and a group's
 WIDEST = 700.0  # of a logarithm
-ROUNDING = 1e-6  # of a share
+ROUNDING_OF_SHARES = 1e-6  # of a share
 
 
 @stored(
@@ -305,5 +305,5 @@ class Follower:
         """Refuse parts of a file that no follower has."""
         wrong = not self.n_units and self.log_stretch != 0
         refuse_if(wrong, "a follower without rows must not be stretched")
-        wrong = abs(self._missed - 0.5) > 0.5 + ROUNDING
+        wrong = abs(self._missed - 0.5) > 0.5 + ROUNDING_OF_SHARES
         refuse_if(wrong, "a follower must have missed a share of its rows")

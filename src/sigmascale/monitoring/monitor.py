@@ -31,7 +31,7 @@ from ..persistence import (
 from ..predictions import Predictions, check_predictions
 from ..recalibrator import Recalibrator
 from .evidence import Path, Watched
-from .ranks import LEAST, Units
+from .ranks import LEAST_UNITS, Units
 
 _PIECE = 2000  # units that are worked on at once, which bounds the memory needed
 _FIRST = 200  # rows, or groups, that say what is normal, at least
@@ -252,7 +252,7 @@ class Neighbours:
     @property
     def are_alike(self) -> bool:
         """Whether neighbours resemble each other more than any others do."""
-        if self.n < LEAST:
+        if self.n < LEAST_UNITS:
             return False
         first, second, square, product = self.sums / self.n
         variance = max(square - first**2, 1e-12)
@@ -373,7 +373,7 @@ class Monitor:
         # all that follows is what a file has
         self._recalibrator = normal  # what batches go through first
         self._confidence = check_fraction(confidence, "confidence")
-        self._burn_in = check_count(burn_in, "burn_in", least=LEAST)
+        self._burn_in = check_count(burn_in, "burn_in", least=LEAST_UNITS)
         self._seed = check_count(random_state, "random_state", least=0)
         self._n_rows = 0
         self._units = "rows"
@@ -541,9 +541,9 @@ class Monitor:
 
     def _checked(self, units: Units) -> Units:
         """Refuse a reference that is too small; see whether neighbours are alike."""
-        if len(units) < LEAST:
+        if len(units) < LEAST_UNITS:
             msg = (
-                f"What is normal must be told by {LEAST} {self._units} or more; "
+                f"What is normal must be told by {LEAST_UNITS} {self._units} or more; "
                 f"found {len(units)}. Pass more, or none to learn from the first rows."
             )
             raise InvalidInputError(msg, "few-rows")
@@ -558,7 +558,7 @@ class Monitor:
         """
         found = recalibrator.distribution_
         total = sum(found.n_rows)
-        if total < LEAST:  # or normal, which says nothing of the rows
+        if total < LEAST_UNITS:  # or normal, which says nothing of the rows
             return
         sizes = [-(-n * min(total, _MOST_NORMAL) // total) for n in found.n_rows]
         parts = [
@@ -579,7 +579,7 @@ class Monitor:
             share = 1 - _FOR_REGIONS if names else 1.0
             self._overall = Watched.begin(normal, share, self._burn_in)
         share = _FOR_REGIONS / max(1, len(names))
-        found = [Watched.begin(normal, share, LEAST, name) for name in names]
+        found = [Watched.begin(normal, share, LEAST_UNITS, name) for name in names]
         self._regions = tuple(each for each in found if each is not None)
 
     # -- evidence ----------------------------------------------------------------------
@@ -705,7 +705,7 @@ def _seconds(time: Any) -> Floats:
 def _hash_of(p: Predictions) -> int:
     """Return a hash of a batch of rows that differ; 0 of one that is small or alike."""
     hashes = hash_of_rows([p.y_std, p.squared_error])
-    if len(p) < LEAST or np.unique(hashes).size < _DISTINCT * len(p):
+    if len(p) < LEAST_UNITS or np.unique(hashes).size < _DISTINCT * len(p):
         return 0
     return int(np.add.reduce(hashes) >> np.uint64(12))
 

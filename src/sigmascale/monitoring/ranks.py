@@ -50,7 +50,7 @@ WEIGHTS = (0.1, 0.6, 0.2, 0.1)  # stakes on these sizes, which sum to 1
 _ASSUMED_DF = 8
 _KEPT = 0.05  # share that is not bet, so that no row can take nearly everything
 N_FACTS = 3  # what is summed of each
-LEAST = 20  # rows of a reference, or of a part of it
+LEAST_UNITS = 20  # rows of a reference, or of a part of it
 
 
 def _column(value: Any) -> Any:
@@ -261,7 +261,7 @@ class Urns:
         """Take a reference; kinds with fewer than 20 units wait for more."""
         for kind in np.unique(kinds[kinds >= 0]).tolist():
             own = units.take(kinds == kind)
-            if len(own) >= LEAST:
+            if len(own) >= LEAST_UNITS:
                 self.known[str(kind)] = Urn.of(own)
             else:
                 self.waiting[str(kind)] = own

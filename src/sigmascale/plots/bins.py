@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE)  # of u and the features
-WIDTH = 7.0  # inches
+BINS_WIDTH = 7.0  # inches
 HEIGHT = 5.6
 
 
@@ -86,7 +86,7 @@ def _four_panels(ax: Axes | None) -> list[Axes]:
     """Return four axes in the place of one."""
     if ax is None:
         figure: Any = new_figure(None, HEIGHT)
-        figure.set_figwidth(max(WIDTH, figure.get_figwidth()))
+        figure.set_figwidth(max(BINS_WIDTH, figure.get_figwidth()))
         return list(figure.subplots(2, 2).flat)
     ax = axes_for(ax)
     figure, place = ax.figure, ax.get_subplotspec()

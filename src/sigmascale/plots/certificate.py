@@ -11,6 +11,7 @@ from .._support.text import quoted
 from ..advice import validate
 from ..exceptions import InvalidInputError
 from ..judging import Certificate, Validation
+from ..judging.certificate import DRAWN_FINENESSES, FARTHEST_DRAWN
 from ..predictions import Predictions
 from .canvas import (
     CARD,
@@ -28,9 +29,7 @@ from .canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN = (1, 2, 5, 10)  # finenesses; thirds and twentieths would crowd it
 WIDE = 5.0  # inches from which words stand beside the lines
-FARTHEST = 12.0  # factors beyond it are at the edge
 UNDER = 12  # points under 1, for numbers below the lowest marks
 _LONG = {
     1: "on\naverage",
@@ -39,7 +38,7 @@ _LONG = {
     10: "in every\ntenth",
 }
 _SHORT = {1: "average", 2: "halves", 5: "fifths", 10: "tenths"}
-Curve = dict[int, tuple[float, float, float]]
+EndsByFineness = dict[int, tuple[float, float, float]]
 
 
 def certificate(
@@ -81,7 +80,7 @@ def certificate(
     found: list[Validation] = results_of(before, after, Validation, validate)
     ax = axes_for(ax)
     tolerance = found[0].tolerance
-    sets: list[tuple[Curve, Look, str]] = []
+    sets: list[tuple[EndsByFineness, Look, str]] = []
     for v, look, name in zip(found, looks_of(found), names, strict=False):
         shown = name if len(found) > 1 else ""
         sets.append((_curve(v.certificate, question), look, shown))
@@ -90,7 +89,7 @@ def certificate(
         for curve, *_ in sets
         for ends in curve.values()
         for x in ends[1:]
-        if x < FARTHEST
+        if x < FARTHEST_DRAWN
     ]
     top = 1.15 * max([1.4, 1.1 * tolerance, *known])
     is_wide = ax.get_window_extent().width / ax.figure.dpi >= 0.6 * WIDE
@@ -111,8 +110,8 @@ def certificate(
     factor_ticks(ax, "y", 1.0, top)
     ax.yaxis.set_major_formatter(lambda x, _: f"{x:g}×")
     words = _LONG if is_wide else _SHORT
-    ax.set_xticks(range(len(SHOWN)), [words[k] for k in SHOWN])
-    ax.set_xlim(-0.35, len(SHOWN) - 0.65)
+    ax.set_xticks(range(len(DRAWN_FINENESSES)), [words[k] for k in DRAWN_FINENESSES])
+    ax.set_xlim(-0.35, len(DRAWN_FINENESSES) - 0.65)
     ax.set_ylabel("off by at most, times")
     ax.tick_params(axis="x", length=0)
     ax.spines["bottom"].set_position(("outward", UNDER))
@@ -121,7 +120,7 @@ def certificate(
     return ax
 
 
-def _curve(of: Certificate, question: str | None) -> Curve:
+def _curve(of: Certificate, question: str | None) -> EndsByFineness:
     """Return at least, at most and perfect by fineness."""
     if question is None:
         return of.curve
@@ -133,18 +132,18 @@ def _curve(of: Certificate, question: str | None) -> Curve:
     return {k: (x.at_least, x.at_most, x.perfect) for k, x in proofs.items()}
 
 
-def _ends(curve: Curve, top: float) -> tuple[Any, Any, Any]:
+def _ends(curve: EndsByFineness, top: float) -> tuple[Any, Any, Any]:
     """Return places, and the ends of the ribbon there."""
     nothing = (1.0, math.inf, math.inf)
-    ends = np.array([curve.get(k, nothing) for k in SHOWN])
+    ends = np.array([curve.get(k, nothing) for k in DRAWN_FINENESSES])
     return (
-        np.arange(len(SHOWN)),
+        np.arange(len(DRAWN_FINENESSES)),
         np.minimum(ends[:, 0], top),
         np.minimum(ends[:, 1], top),
     )
 
 
-def _ribbon(ax: Axes, curve: Curve, look: Look, name: str, top: float) -> None:
+def _ribbon(ax: Axes, curve: EndsByFineness, look: Look, name: str, top: float) -> None:
     """Draw what lies between at least and at most."""
     x, low, high = _ends(curve, top)
     low = np.minimum(low, high)
@@ -156,7 +155,9 @@ def _ribbon(ax: Axes, curve: Curve, look: Look, name: str, top: float) -> None:
     ax.plot(x, high, color=colour, marker=look["marker"], label=name, **line)
 
 
-def _numbers(ax: Axes, sets: list[tuple[Curve, Look, str]], top: float) -> None:
+def _numbers(
+    ax: Axes, sets: list[tuple[EndsByFineness, Look, str]], top: float
+) -> None:
     """Write T beside its marks: above the highest at a place, below another."""
     box: Look = {"facecolor": CARD, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
     text: Look = {"fontsize": text_size(), "fontweight": "bold", "ha": "center"}
@@ -179,7 +180,7 @@ def _numbers(ax: Axes, sets: list[tuple[Curve, Look, str]], top: float) -> None:
 
 
 def _beside(
-    ax: Axes, sets: list[tuple[Curve, Look, str]], tolerance: float, top: float
+    ax: Axes, sets: list[tuple[EndsByFineness, Look, str]], tolerance: float, top: float
 ) -> None:
     """Write what lines are beside their ends, none over another."""
     entries: list[tuple[float, str, str, str]] = []
@@ -191,7 +192,7 @@ def _beside(
             words = f"at least {math.floor(100 * low.max()) / 100:.2f} somewhere"
             entries.append((high[-1] * 0.999, words, look["color"], "normal"))
     entries.append((tolerance, f"good enough: {tolerance:g}×", SOFT, "normal"))
-    perfect = sets[-1][0].get(SHOWN[-1], (1.0, top, top))[2]
+    perfect = sets[-1][0].get(DRAWN_FINENESSES[-1], (1.0, top, top))[2]
     if perfect < top:
         entries.append((perfect, "dotted: a perfect u", SOFT, "normal"))
     # from above, each at its height or as far below as the last one needs
@@ -207,9 +208,9 @@ def _beside(
         ax.text(1.01, free, words, color=colour, fontweight=weight, **place)
 
 
-def _perfect(ax: Axes, curve: Curve, top: float) -> None:
+def _perfect(ax: Axes, curve: EndsByFineness, top: float) -> None:
     """Draw what a perfect u would reach."""
-    values = [curve.get(k, (1.0, top, top))[2] for k in SHOWN]
+    values = [curve.get(k, (1.0, top, top))[2] for k in DRAWN_FINENESSES]
     dots: Look = {"color": INK, "linewidth": 1.2, "linestyle": (0, (1, 2)), "zorder": 5}
     shown = [x if x < top else math.nan for x in values]
-    ax.plot(range(len(SHOWN)), shown, **dots)
+    ax.plot(range(len(DRAWN_FINENESSES)), shown, **dots)

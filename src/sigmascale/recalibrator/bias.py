@@ -19,7 +19,7 @@ from ..scaling.linear import linear_base
 from ..scaling.trees import boost
 
 BiasKind = Literal["constant", "auto"]
-ROUNDING = 1e-9  # share of an error that may be left of it by rounding alone
+ROUNDING_OF_ERRORS = 1e-9  # share of an error that may be left of it by rounding alone
 LEAST_FOR_BIAS = 100  # rows; fewer do not tell whether a bias is worth it
 
 
@@ -104,7 +104,7 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     if name != "none":
         words += _gain_words(losses["none"], losses[name], rows)
     left = rows.errors - scale * chosen.out_of_fold
-    left[np.abs(left) <= ROUNDING * np.abs(rows.errors)] = 0.0
+    left[np.abs(left) <= ROUNDING_OF_ERRORS * np.abs(rows.errors)] = 0.0
     unbiased = rows._with(y_pred=None, y_true=None, error=left)
     return LearnedBias(chosen.map, words, unbiased)
 

@@ -15,14 +15,14 @@ from ..predictions import Predictions
 
 ABSURD = 3.0  # times the largest error: no uncertainty should be larger
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
-LEAST_ROWS = 100  # that tell whether outliers have raised u
+ROWS_THAT_TELL_OUTLIERS = 100  # that tell whether outliers have raised u
 NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers raised u
-FAR = 3.0  # times u, which the largest error then exceeds
+OUTLYING = 3.0  # times u, which the largest error then exceeds
 MOST_CUT = 100_000  # rows that tell where tenths are cut, about
-TENTHS = np.arange(1, 10) / 10
+DECILES = np.arange(1, 10) / 10
 WORTH_WORDS, SURE = 0.25, 5.0  # a bias in units of u, and in standard errors
 LEAST_EFFECTIVE = 100  # rows that weights should leave
-LARGEST_Z = 5.0  # that counts in a mean of z
+CAPPED_Z = 5.0  # that counts in a mean of z
 
 
 def warn_of_few_effective(rows: Predictions) -> None:
@@ -47,8 +47,11 @@ def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:
         warn(caution, AbsurdScaleWarning, stacklevel=5)
         return (caution,)
     ratio = size / scale
-    is_narrow = rows.n_rows >= LEAST_ROWS and float(np.quantile(ratio, 0.95)) < NARROW
-    if is_narrow and float(ratio.max()) > FAR:
+    is_narrow = (
+        rows.n_rows >= ROWS_THAT_TELL_OUTLIERS
+        and float(np.quantile(ratio, 0.95)) < NARROW
+    )
+    if is_narrow and float(ratio.max()) > OUTLYING:
         return (_raised_by_outliers(rows, scale),)
     return ()
 
@@ -88,7 +91,7 @@ def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
     It is the mean of z in a tenth of a column, or of a label, if that is worth words
     and far from chance, groups together.
     """
-    z = np.clip(rows.errors / scale, -LARGEST_Z, LARGEST_Z)
+    z = np.clip(rows.errors / scale, -CAPPED_Z, CAPPED_Z)
     largest, column_of_largest = 0.0, ""
     for name, column in zip(rows.names, rows.columns, strict=True):
         bias = _largest_bias(rows, z, column)
@@ -109,8 +112,8 @@ def _largest_bias(rows: Predictions, z: Floats, column: Any) -> float:
     if column.dtype.kind == "f":
         # every so-many-th of very many rows, which are in the order of their errors
         some = column[:: max(1, column.size // MOST_CUT)]
-        code = Places(np.nanquantile(some, TENTHS)).of(column)
-        code[np.isnan(column)] = TENTHS.size
+        code = Places(np.nanquantile(some, DECILES)).of(column)
+        code[np.isnan(column)] = DECILES.size
     n_codes = int(code.max()) + 1
     weighted_z = z if rows.weights is None else rows.weights * z
     sums = np.bincount(code, weighted_z, n_codes)

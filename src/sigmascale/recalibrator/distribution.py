@@ -19,7 +19,7 @@ from ..predictions import Predictions
 from ..scaling.base import Learned, Scaling
 
 LEAST_FOR_SIGN = 40  # rows; with fewer, the distribution is that of ±|z|
-MOST_COMPARED = 100_000  # rows by which the number of tables is chosen, about
+ROWS_TO_CHOOSE_BY = 100_000  # rows by which the number of tables is chosen, about
 NUMBERS_OF_TABLES, ROWS_PER_TABLE = (1, 2, 5), 200
 
 
@@ -81,8 +81,8 @@ def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -
     if len(numbers) < 2 or len(fold_numbers(fold)) < 2:
         return 1
     # every so-many-th of very many rows, which are in the order of their errors
-    if rows.n_rows > MOST_COMPARED:
-        some = np.arange(0, rows.n_rows, rows.n_rows // MOST_COMPARED)
+    if rows.n_rows > ROWS_TO_CHOOSE_BY:
+        some = np.arange(0, rows.n_rows, rows.n_rows // ROWS_TO_CHOOSE_BY)
         rows, z, scale, fold = rows.take(some), z[some], scale[some], fold[some]
     losses = {n: _crps_out_of_fold(n, z, scale, rows.weights, fold) for n in numbers}
     return simplest(losses, rows)
@@ -124,8 +124,8 @@ def _scale_by_folds(
     """
     # the level is that of every so-many-th of very many rows
     some_rows = rows
-    if rows.n_rows > MOST_COMPARED:
-        step = rows.n_rows // MOST_COMPARED
+    if rows.n_rows > ROWS_TO_CHOOSE_BY:
+        step = rows.n_rows // ROWS_TO_CHOOSE_BY
         some_rows = rows.take(slice(None, None, step))
     level = some_rows.mean(np.log(learned.map.of_rows(some_rows)))
 

@@ -53,7 +53,7 @@ from .matching import (
 from .parts import check_parts, parts_words
 from .words import scale_words
 
-MANY = 100_000  # rows; fewer take no time, or have a bar of their own
+ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
 # What a fit learns, as files name it, and the attribute that it is.
 _FITTED = {
     "names": "names_",
@@ -256,7 +256,7 @@ class Recalibrator(Parametrised):
         rows = in_canonical_order(rows)
         self.n_effective_ = float(rows.n_effective)
         progress = working(f"fitting {type(choices.scaling).__name__}")
-        with progress if rows.n_rows >= MANY else nullcontext():
+        with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
             fitted = learn(rows, choices)
         self.scale_ = fitted.scale
         self.bias_ = fitted.bias

@@ -39,8 +39,8 @@ DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothi
 # Of new rows from the same source, 2 of n + 1 are expected outside the range of n, and
 # hardly any far outside: as far again from the median as the end of the range.
 FAR, OUTSIDE = 10, 20  # of n + 1 rows, so many more than expected that it is told
-LEAST_SHARE, FEW = 0.05, 10  # outside, however many there were in the fit
-MOST_LABELS = 100  # of a column that are kept
+SHARE_OUTSIDE, FEW_OUTSIDE = 0.05, 10  # outside, however many there were in the fit
+MOST_KEPT_LABELS = 100  # of a column that are kept
 LEAST_GROUPS = 10  # fewer do not tell how groups vary
 
 
@@ -72,7 +72,7 @@ class Outside(NamedTuple):
     def is_worth_telling(self, n_rows: int, n_fit: int) -> bool:
         """Return whether so many of all rows are outside that it is no chance."""
         expected = n_rows / (n_fit + 1)
-        many = max(OUTSIDE * expected, LEAST_SHARE * n_rows, FEW)
+        many = max(OUTSIDE * expected, SHARE_OUTSIDE * n_rows, FEW_OUTSIDE)
         return self.n_far > FAR * expected or self.n > many
 
 
@@ -276,7 +276,7 @@ def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
     if categories is None:
         return ()
     present = np.unique(p.columns[position].astype(np.int64))
-    if present.size > MOST_LABELS:
+    if present.size > MOST_KEPT_LABELS:
         return ()
     return tuple(categories[code] for code in present)
 

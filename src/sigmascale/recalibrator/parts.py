@@ -16,10 +16,10 @@ from ..distributions import Parts, rows_needed_for
 from ..exceptions import FewRowsWarning, InvalidInputError, ManyPartsWarning
 from ..predictions import Predictions
 
-MOST_BINS = 5  # of a column of numbers
-LEAST_ROWS = 40  # that tell a bin of numbers, twice as many as 95 % need
+MOST_PARTS = 5  # of a column of numbers
+ROWS_A_BIN = 40  # that tell a bin of numbers, twice as many as 95 % need
 MANY_COLUMNS = 3  # more make intervals much wider
-COVERAGE = 0.9  # that a part without rows enough is warned of
+WARNED_COVERAGE = 0.9  # that a part without rows enough is warned of
 
 
 def check_parts(names: Any, rows: Predictions) -> tuple[int, ...]:
@@ -61,7 +61,7 @@ def axes_of_parts(
         The rows that will tell how far intervals must reach. Where they are fewer than
         200, bins of numbers are fewer than five.
     """
-    n_bins = int(np.clip(n_told // LEAST_ROWS, 1, MOST_BINS))
+    n_bins = int(np.clip(n_told // ROWS_A_BIN, 1, MOST_PARTS))
     axes = []
     for column in columns:
         if rows.is_labelled(column):
@@ -76,7 +76,7 @@ def axes_of_parts(
 
 def warn_of_small_parts(parts: Parts, names: tuple[str, ...]) -> None:
     """Say which parts have too few rows for intervals of 90 %."""
-    needed = rows_needed_for(COVERAGE)
+    needed = rows_needed_for(WARNED_COVERAGE)
     small = []
     for axis, of_axis in zip(parts.axes, parts.parts, strict=True):
         for code, part in enumerate(of_axis):
@@ -94,9 +94,9 @@ def warn_of_small_parts(parts: Parts, names: tuple[str, ...]) -> None:
     )
     more = "hold out more rows" if parts.held_out else "fit with more rows"
     warn(
-        f"Intervals of {COVERAGE:.0%} need {needed} {told} in each part, and of 95 % "
-        f"{rows_needed_for(0.95)}. Fewer are in {listed(small)}: {what}. Name fewer "
-        f"parts, or {more}.",
+        f"Intervals of {WARNED_COVERAGE:.0%} need {needed} {told} in each part, and of "
+        f"95 % {rows_needed_for(0.95)}. Fewer are in {listed(small)}: {what}. Name "
+        f"fewer parts, or {more}.",
         FewRowsWarning,
         stacklevel=5,
     )

@@ -32,11 +32,11 @@ from ..predictions import Predictions
 from ..recalibrator import Recalibrator
 from .sources import MeanOfModels, fitted_clone, has_uncertainty, predict_with_std
 
-LEAST = 0.01  # of the median positive uncertainty: no less is believed
+LEAST_BELIEVED = 0.01  # of the median positive uncertainty: no less is believed
 MOST_FEATURES = 100  # columns of X that a scale is learned from unless they are named
 PREDICTION = "prediction"  # a feature, where a regressor has no uncertainty
 INTERPOLATES = 0.05  # error in training, in units of that out of fold, at most
-LOOKED_AT = 1000  # rows of the training that tell it
+TRAINING_ROWS_ASKED = 1000  # rows of the training that tell it
 
 
 class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -211,7 +211,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             self.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
             u = np.full(rows.size, self.std_)
         _check_positive(u, regressor)
-        self.min_std_ = LEAST * float(np.median(u[u > 0]))
+        self.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
 
         if groups is not None:
             groups = _safe_indexing(groups, rows)
@@ -432,7 +432,9 @@ def _check_positive(u: Floats, regressor: Any) -> None:
 
 def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) -> None:
     """Say that errors in training are far smaller than those out of fold."""
-    some = np.unique(np.linspace(0, y.size - 1, min(y.size, LOOKED_AT)).astype(int))
+    some = np.unique(
+        np.linspace(0, y.size - 1, min(y.size, TRAINING_ROWS_ASKED)).astype(int)
+    )
     training = y[some] - fitted.predict(_safe_indexing(X, some))
     size_in_training = float(np.sqrt(np.mean(training**2)))
     size_out_of_fold = float(np.sqrt(np.mean(out_of_fold**2)))

@@ -24,7 +24,7 @@ from .._support.checks import Floats
 from ..exceptions import InvalidInputError
 from ..forms import of_quantiles
 
-LEVELS = (0.05, 0.5, 0.95)  # that a regressor of one quantile is fitted at
+FITTED_LEVELS = (0.05, 0.5, 0.95)  # that a regressor of one quantile is fitted at
 
 _FORESTS = (RandomForestRegressor, ExtraTreesRegressor)
 _ENSEMBLES = (*_FORESTS, BaggingRegressor, VotingRegressor)
@@ -34,7 +34,7 @@ _ENSEMBLES = (*_FORESTS, BaggingRegressor, VotingRegressor)
 
 
 class Quantiles:
-    """Regressors of one quantile each, at :data:`LEVELS`."""
+    """Regressors of one quantile each, at :data:`FITTED_LEVELS`."""
 
     def __init__(self, regressors: list[Any]) -> None:
         self.regressors = regressors
@@ -68,7 +68,7 @@ def fitted_clone(regressor: Any, X: Any, y: Floats, weights: Any) -> Any:
     level = _level_parameter(regressor)
     if level is None:
         return clone(regressor).fit(X, y, **options)
-    clones = [clone(regressor).set_params(**{level: p}) for p in LEVELS]
+    clones = [clone(regressor).set_params(**{level: p}) for p in FITTED_LEVELS]
     return Quantiles([model.fit(X, y, **options) for model in clones])
 
 
@@ -140,8 +140,8 @@ def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
         )
     if _takes(regressor, "quantiles"):
         # quantiles that cross are put in order
-        in_order = np.sort(regressor.predict(X, quantiles=list(LEVELS)), axis=1)
-        return regressor.predict(X), of_quantiles(LEVELS, in_order)[1]
+        in_order = np.sort(regressor.predict(X, quantiles=list(FITTED_LEVELS)), axis=1)
+        return regressor.predict(X), of_quantiles(FITTED_LEVELS, in_order)[1]
     y_pred = regressor.predict(X)
     if isinstance(regressor, (BayesianRidge, ARDRegression)):
         # these want an array for this, and would miss the names of its columns

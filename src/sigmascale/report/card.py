@@ -28,17 +28,17 @@ from .._support.text import listed, quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..judging import Validation
+from ..judging.certificate import DRAWN_FINENESSES, FINENESS_NAMES
 from ..persistence import dumps
 from ..predictions import Predictions
-from .page import MARKS, environment
+from .page import MARKS_ON_PAGE, environment
 
-FORMAT = 1
+CARD_FORMAT = 1
 ENDINGS = (".html", ".htm", ".md", ".json")
-SAME = 1e-9  # relative, by which numbers may differ and be the same
+SAME_NUMBER = 1e-9  # relative, by which numbers may differ and be the same
 MOST_TOLD = 8  # differences that are told one by one
-TITLE = "Uncertainty card"
-PLACE = "sigmascale-card"  # of the JSON within a page
-SHOWN = {1: "average", 2: "halves", 5: "fifths", 10: "tenths"}
+CARD_TITLE = "Uncertainty card"
+JSON_ID = "sigmascale-card"  # of the JSON within a page
 LARGEST_CARD = 20_000_000  # bytes
 KEPT_BITS = 28  # of numbers that are hashed; a sheet keeps some 53, and rounds
 
@@ -51,7 +51,7 @@ def card_of(
     *,
     before: Validation | None = None,
     recalibrator: Any = None,
-    title: str = TITLE,
+    title: str = CARD_TITLE,
     about: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a card as plain data, which JSON can hold.
@@ -85,7 +85,7 @@ def card_of(
     said = dict(about or {})
     rows = validation.rows
     card: dict[str, Any] = {
-        "sigmascale_card": FORMAT,
+        "sigmascale_card": CARD_FORMAT,
         "version": __version__,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "title": title,
@@ -257,7 +257,7 @@ def write_card(
     *,
     before: Validation | None = None,
     recalibrator: Any = None,
-    title: str = TITLE,
+    title: str = CARD_TITLE,
     about: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a card, whole or not at all: one page with the evidence and its hash.
@@ -338,13 +338,13 @@ def card_text(card: Mapping[str, Any], ending: str, pictures: Mapping[str, str])
             before=card["before"],
             pictures=pictures,
             data=Markup(_without_markup(card)),
-            place=PLACE,
-            mark=MARKS[card["judged"]["answer"]],
+            place=JSON_ID,
+            mark=MARKS_ON_PAGE[card["judged"]["answer"]],
             curves=_curves(card),
             held=_held(card),
             worst=_worst(card["judged"]),
             number=_number,
-            shown=SHOWN,
+            shown={k: FINENESS_NAMES[k] for k in DRAWN_FINENESSES},
             metrics=_metrics(card),
         )
     )
@@ -370,7 +370,7 @@ def _curves(card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def _at_most(curve: Mapping[str, Any], which: str) -> list[str]:
-    ends = (curve.get(str(fineness)) for fineness in SHOWN)
+    ends = (curve.get(str(fineness)) for fineness in DRAWN_FINENESSES)
     return ["" if end is None else _number(end[which], up=True) for end in ends]
 
 
@@ -442,7 +442,7 @@ class _Reader(HTMLParser):
         self.parts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        if tag == "pre" and ("id", PLACE) in attrs:
+        if tag == "pre" and ("id", JSON_ID) in attrs:
             self.is_inside = True
 
     def handle_endtag(self, tag: str) -> None:
@@ -496,10 +496,10 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         reader.feed(text)
         found = "".join(reader.parts)
     elif ending == ".md":
-        inside = re.search(rf"```json {PLACE}\n(.*?)\n```", text, re.DOTALL)
+        inside = re.search(rf"```json {JSON_ID}\n(.*?)\n```", text, re.DOTALL)
         found = inside[1] if inside else ""
     card = parse_json(found) if found.strip() else None
-    if not isinstance(card, dict) or card.get("sigmascale_card") != FORMAT:
+    if not isinstance(card, dict) or card.get("sigmascale_card") != CARD_FORMAT:
         msg = (
             f"{path.name} holds no card of sigmascale, or one of another format. Was "
             "the file cut short? Cards are made by `sigmascale check --card`."
@@ -633,7 +633,7 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
 def _is_same(one: Any, other: Any) -> bool:
     numbers = isinstance(one, int | float) and isinstance(other, int | float)
     if numbers and not isinstance(one, bool):
-        return bool(math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12))
+        return bool(math.isclose(one, other, rel_tol=SAME_NUMBER, abs_tol=1e-12))
     return bool(one == other)
 
 

@@ -23,7 +23,7 @@ from ..exceptions import InvalidInputError
 from ..judging import Validation
 
 # The sign, and the class of the page's style sheet. A word stands beside the sign.
-MARKS = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
+MARKS_ON_PAGE = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
 LESSER = ("ENCE_", "UCE_")  # scores that few ask for
 MEANINGS = {
     "CRPS": "of whole distributions, in the unit of the error",
@@ -34,7 +34,7 @@ MEANINGS = {
     "S_tot": "S_cal + S_u + those of the features",
     "f_v": "share of bins whose 95 % interval of ⟨Z²⟩ holds 1",
 }
-FEW_ROWS = 1000
+FEW_FOR_FAULTS = 1000
 TITLE = "Are these uncertainties right?"
 
 
@@ -91,7 +91,7 @@ def report_html(
     page: str = template.render(
         title=title,
         version=__version__,
-        marks=MARKS,
+        marks=MARKS_ON_PAGE,
         headline=before.headline if after is None else after.compared_with(before),
         before=before,
         after=after,
@@ -309,7 +309,7 @@ def _cautions(
             "groups were given, so that a “no” comes too easily. Judge again with "
             "groups."
         )
-    if rows.n_rows < FEW_ROWS:
+    if rows.n_rows < FEW_FOR_FAULTS:
         yield f"That there is no fault where none was found in {rows.n_rows:,} rows."
     if after is not None and after.scores.nll > before.scores.nll:
         yield "That u became better: the likelihood is worse after recalibration."

@@ -24,7 +24,7 @@ from .factors import best_factors
 
 Key = int | str
 Loss = Literal["nll", "consistency", "adaptivity", "total"]
-IN_CACHE = 2**16  # rows that are summed at a time
+SUMMED_AT_A_TIME = 2**16  # rows that are summed at a time
 
 
 class TemperatureScaling(Scaling):
@@ -227,8 +227,8 @@ def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Float
     n_cells = int(np.prod(shape))
     n, sum_z2 = np.zeros(n_cells), np.zeros(n_cells)
     rows = rows._with(groups=None, distributions=None)  # which are not needed
-    for start in range(0, rows.n_rows, IN_CACHE):
-        part = rows.take(slice(start, start + IN_CACHE))
+    for start in range(0, rows.n_rows, SUMMED_AT_A_TIME):
+        part = rows.take(slice(start, start + SUMMED_AT_A_TIME))
         cell = _cells_of(part, axes)
         weights = ones_if_none(part.weights, part.n_rows)
         n += np.bincount(cell, weights, n_cells)

@@ -22,12 +22,11 @@ from ..folds import N_FOLDS, make_folds
 from ..predictions import Predictions
 from .axes import codes_of, quantile_axes
 from .base import Learned, Scaling
-from .caps import largest_counted
+from .caps import LEAST_RATIO, largest_counted
 from .linear import linear_base
 from .power import line_or_power
 from .trees import Boosted, boost
 
-LEAST_RATIO = 0.01  # share of the mean z² that a row has at least: no factor is 0
 LABEL_PRIOR = 50.0  # rows, times the variance of z², by which factors of labels shrink
 MOST_DEPTH = 3  # each leaf is then a box of three columns at most
 

@@ -7,6 +7,8 @@ import numpy as np
 from .._support.checks import Floats
 from .._support.weighting import mean_of
 
+LEAST_RATIO = 0.01  # share of the mean z² that a row or bin has: no factor is 0
+
 
 def largest_counted(z2: Floats, weights: Floats | None) -> float:
     """Return up to which value a z² counts, so that no row decides alone.

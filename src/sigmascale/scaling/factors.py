@@ -32,8 +32,6 @@ from ..exceptions import InvalidInputError
 from ..ordering import canonical_order
 from ..predictions import Predictions
 
-U = 0  # the column of the uncertainty
-
 # linear programs: how far each factor may move, in ln s, and when to stop
 FIRST_RADIUS = 0.1
 LEAST_RADIUS = 1e-4
@@ -43,7 +41,7 @@ LEAST_GAIN = 1e-7
 # the search along one factor at a time
 MOVES = 4000  # of one factor each
 VALUES = 8  # of a factor that are looked at in each move
-STEPS = (1e-3, 0.5)  # the smallest and the largest, in ln s
+STEP_SIZES = (1e-3, 0.5)  # the smallest and the largest, in ln s
 FIRST_HEAT = 0.01  # by how much a taken move may be worse, on average
 COOLING = 0.02  # what is left of it in the end
 
@@ -395,7 +393,7 @@ def by_annealing(
     free = np.flatnonzero(is_free)
     n_rounds = -(-MOVES // max(1, free.size))
     heats = FIRST_HEAT * np.geomspace(1, COOLING, n_rounds)
-    smallest, largest = np.log(STEPS).tolist()
+    smallest, largest = np.log(STEP_SIZES).tolist()
 
     best, lowest = start, loss(start)
     s, current = start.copy(), lowest

@@ -16,7 +16,7 @@ from .base import Learned, Scaling
 SMALL = 0.05  # share of the uncertainties that count as small
 LEAST_SHARE = 0.25  # of a² u², for a small u, that is left where b² is subtracted
 PER_DECADE, N_NEGATIVE = 4, 24  # values of c that are tried: positive, and negative
-MANY = 4096  # rows beyond which means of neighbours show where to look
+NEIGHBOURHOODS = 4096  # rows beyond which means of neighbours show where to look
 BETTER = 1e-12  # by which a loss must be lower
 CLEARLY = 2.0  # by which the log-likelihood must be higher if b² is subtracted
 
@@ -82,7 +82,7 @@ def _best_offset(
 ) -> float:
     """Return the best c; 0 is a factor alone, infinity a value alone."""
     u2 = likelihood.u2
-    means = likelihood.of_neighbours() if u2.size > MANY else likelihood
+    means = likelihood.of_neighbours() if u2.size > NEIGHBOURHOODS else likelihood
     low, high = float(u2.min()) / 10, float(u2.max()) * 1e4
     n_tried = 2 + int(PER_DECADE * np.log10(high / low))
     positive = np.append(0.0, np.geomspace(low, high, n_tried))
@@ -157,7 +157,7 @@ class _LineLikelihood:
     def of_neighbours(self) -> _LineLikelihood:
         """Return that of the means of rows of nearly equal u."""
         log_u2 = np.log(self.u2)
-        width = float(np.ptp(log_u2)) / MANY or 1.0
+        width = float(np.ptp(log_u2)) / NEIGHBOURHOODS or 1.0
         bin_of_row = ((log_u2 - float(log_u2.min())) / width).astype(np.int64)
         weights = ones_if_none(self.weights, self.u2.size)
         n: Any = np.bincount(bin_of_row, weights)

@@ -17,10 +17,8 @@ from ..folds import fold_numbers, make_folds
 from ..predictions import Predictions
 from .axes import codes_of, quantile_axes
 from .base import Learned, Scaling
-from .caps import largest_counted, largest_ratio
+from .caps import LEAST_RATIO, largest_counted, largest_ratio
 from .linear import linear_base
-
-LEAST_RATIO = 0.01  # share of the mean z² that a bin has at least: no factor is 0
 
 
 class RakedScaling(Scaling):
@@ -99,7 +97,7 @@ class RakedScaling(Scaling):
         # factors of the variance: of the folds, to set the level, and of all rows
         axes = quantile_axes(rows, n_bins, least_rows=10, most_labels=1000)
         n = ones_if_none(weights, z2.size)
-        cells = _Cells(
+        cells = _CodedRows(
             codes=np.column_stack(codes_of(axes, rows)),
             sizes=[axis.n_codes for axis in axes],
             n=n,
@@ -174,7 +172,7 @@ def _deviance_without(
 
 
 @dataclass(frozen=True)
-class _Cells:
+class _CodedRows:
     """Rows by their codes, with what counts of their z².
 
     Attributes
@@ -192,9 +190,9 @@ class _Cells:
     n: Floats
     z2: Floats
 
-    def take(self, which: Any) -> _Cells:
+    def take(self, which: Any) -> _CodedRows:
         """Return some of the rows."""
-        return _Cells(self.codes[which], self.sizes, self.n[which], self.z2[which])
+        return _CodedRows(self.codes[which], self.sizes, self.n[which], self.z2[which])
 
     def log_factors(self, factors: list[Floats]) -> Floats:
         """Return the logarithm of the variance factor of each row."""
@@ -297,7 +295,7 @@ def _factors_of_bins(sums: Floats, n: Floats, prior_rows: float) -> Floats:
 class _RakedFolds:
     """Raking of all folds but one, judged by the rows of that one, for each fold."""
 
-    def __init__(self, cells: _Cells, fold: Ints) -> None:
+    def __init__(self, cells: _CodedRows, fold: Ints) -> None:
         self.cells = cells
         self.fold = fold
         self.numbers = fold_numbers(fold)

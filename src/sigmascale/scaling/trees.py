@@ -22,7 +22,7 @@ from .caps import slowly_beyond
 
 PATIENCE = 20  # trees without improvement before growing stops
 STEP = 30  # trees that are grown at a time
-LEAST_ROWS = 40  # fewer are not split
+ROWS_TO_SPLIT = 40  # fewer are not split
 STANDARD_ERRORS = 0.5  # of the gain out of fold without which there are no trees
 N_COMPARED = 64  # rows for which tables are compared with the trees
 
@@ -107,7 +107,7 @@ def boost(
     with _threads().limit(limits=1, user_api="openmp"):
         boosters = [
             _Booster(axes, codes, y, weights, fold == k, cap, options)
-            for k in (folds if len(folds) > 1 and y.size >= LEAST_ROWS else ())
+            for k in (folds if len(folds) > 1 and y.size >= ROWS_TO_SPLIT else ())
         ]
         # all grow in step: one that stopped by itself would have seen its fold
         while boosters and n_trees < max_trees and n_trees - best < PATIENCE:

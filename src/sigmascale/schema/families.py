@@ -28,7 +28,7 @@ _OTHER_WORDS = {
 }
 _MEMBERS = set(_OTHER_WORDS["member"].split())
 _PREDICTED = set(WORDS["prediction"].split()) | {"yhat"}
-_QUANTILES = set(_OTHER_WORDS["quantile"].split())
+_QUANTILE_WORDS = set(_OTHER_WORDS["quantile"].split())
 # What the lower limit is called, and the upper one beside it.
 _LIMITS = {
     "lo": "hi",
@@ -104,7 +104,9 @@ def is_no_deviation(name: str) -> bool:
     if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"} or _LOGARITHM.search(name):
         return True
     parts = _LEVEL.fullmatch(name)
-    return parts is not None and bool(words_of(f"{parts[1]} {parts[3]}") & _QUANTILES)
+    return parts is not None and bool(
+        words_of(f"{parts[1]} {parts[3]}") & _QUANTILE_WORDS
+    )
 
 
 def _is_of_target(quantity: frozenset[str], names: Sequence[str]) -> bool:
@@ -245,12 +247,12 @@ def _quantiles(names: Sequence[str], every: Sequence[str]) -> list[Family]:
     found = []
     for (head, tail), columns in alike.items():
         words = words_of(f"{head} {tail}")
-        is_said = bool(words & _QUANTILES) or tail == "%"
+        is_said = bool(words & _QUANTILE_WORDS) or tail == "%"
         if not is_said and not all("." in text for text in columns):
             continue
         levels = _levels(list(columns), is_said=is_said)
         others = [name for name in every if name not in columns.values()]
-        quantity = words - _QUANTILES - _PREDICTED - {"y"}
+        quantity = words - _QUANTILE_WORDS - _PREDICTED - {"y"}
         if levels and _is_of_target(quantity, others):
             by_level = sorted(zip(levels, columns.values(), strict=True))
             columns_in_order = tuple(name for _, name in by_level)

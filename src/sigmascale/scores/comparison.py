@@ -12,14 +12,14 @@ import numpy as np
 
 from .._support.checks import Floats, check_fraction
 from .._support.notices import quiet
-from .._support.render import WIDTH, Cells, Result, html_table, text_table
-from .._support.text import listed, quoted, shorten
+from .._support.render import Cells, Result, html_table, text_table
+from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, check_predictions
 from .intervals import Estimate, mean_interval
 from .losses import energy_scores, interval_scores, is_held, normal_nll
 
-COVERAGE = 0.95  # of the intervals that are scored
+SCORED_COVERAGE = 0.95  # of the intervals that are scored
 TITLES = {
     "crps": "CRPS",
     "energy_score": "energy score",
@@ -220,8 +220,8 @@ def _losses(p: Predictions) -> dict[str, Floats]:
         "nll": normal_nll(p),
     }
     if not p.is_vector:
-        losses["interval_score"] = interval_scores(p, COVERAGE)
-    losses["coverage"] = is_held(p, COVERAGE).astype(np.float64)
+        losses["interval_score"] = interval_scores(p, SCORED_COVERAGE)
+    losses["coverage"] = is_held(p, SCORED_COVERAGE).astype(np.float64)
     return losses
 
 

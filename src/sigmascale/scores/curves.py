@@ -31,15 +31,15 @@ from .local import MIN_ROWS, IntervalSettings, binned_statistic
 from .losses import claimed
 from .references import Squares, simulated_squares, stream_from
 
-Curve = Literal["interval", "quantile"]
-Statistic = Literal["rmse", "mae"]
+CurveKind = Literal["interval", "quantile"]
+ErrorStatistic = Literal["rmse", "mae"]
 
 SIMULATED = 2000  # calibration curves of calibrated sets, behind the band
-MOST_BINS = 20  # of a picture that nobody asked for more
-DRAWN = 20_000_000  # rows of simulated sets behind what is attainable, at most
+MOST_DRAWN_BINS = 20  # of a picture that nobody asked for more
+SIMULATED_ROWS = 20_000_000  # rows of simulated sets behind what is attainable, at most
 
 
-def depths_of(p: Predictions, kind: Curve) -> Floats:
+def depths_of(p: Predictions, kind: CurveKind) -> Floats:
     """Return the lowest level at which the interval, or quantile, holds each truth."""
     if kind == "quantile":
         check_predictions(p, vectors=False)
@@ -83,7 +83,7 @@ class CalibrationCurve(Result):
     observed: Floats
     low: Floats
     high: Floats
-    kind: Curve
+    kind: CurveKind
     confidence: float
 
     @property
@@ -133,7 +133,7 @@ def calibration_curve(
     p: Predictions,
     *,
     n_levels: int = 100,
-    kind: Curve = "interval",
+    kind: CurveKind = "interval",
     confidence: float = 0.95,
 ) -> CalibrationCurve:
     """Return observed against nominal coverage; best is the diagonal.
@@ -181,7 +181,7 @@ def calibration_curve(
     """
     p = check_predictions(p)
     levels = np.linspace(0, 1, check_count(n_levels, "n_levels", least=2))
-    counted: Any = check_choice(kind, "kind", get_args(Curve))
+    counted: Any = check_choice(kind, "kind", get_args(CurveKind))
     confidence = check_fraction(confidence, "confidence")
     depths = depths_of(p, counted)
     first = np.searchsorted(levels, depths)
@@ -295,7 +295,7 @@ def pit_histogram(
 
     p = check_predictions(p)
     confidence = check_fraction(confidence, "confidence")
-    few = min(MOST_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
+    few = min(MOST_DRAWN_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
     count = few if n_bins is None else check_count(n_bins, "n_bins")
     distributions, truth = claimed(p)
     pit = distributions.pit(truth)
@@ -405,7 +405,7 @@ def reliability_diagram(
     p = check_predictions(p)
     confidence, generator = check_fraction(confidence, "confidence"), stream_from(rng)
     count = bins_of(n_bins, p.n_effective)
-    count = min(count, MOST_BINS) if n_bins is None else count
+    count = min(count, MOST_DRAWN_BINS) if n_bins is None else count
     (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
     u2 = p.y_std**2
     closed = IntervalSettings("moments", confidence)
@@ -413,7 +413,7 @@ def reliability_diagram(
     _, low, high = binned_statistic(columns, bins, p.groups, closed, generator)
     rmse, rmv = np.sqrt(bins.means(p.squared_error)), np.sqrt(bins.means(u2))
     draw = simulated_squares(p, Squares.of("empirical", p), generator)
-    sets = range(int(np.clip(DRAWN // p.n_rows, 50, 500)))
+    sets = range(int(np.clip(SIMULATED_ROWS // p.n_rows, 50, 500)))
     simulated = np.sqrt([bins.means(draw(1)[0] * u2) for _ in sets])
     tail = (1 - confidence) / 2
     attainable = np.quantile(simulated, (tail, 1 - tail), axis=0)
@@ -456,7 +456,7 @@ class ConfidenceCurve(Result):
     reference: Floats
     reference_low: Floats
     reference_high: Floats
-    statistic: Statistic
+    statistic: ErrorStatistic
 
     @property
     def relative(self) -> Floats:
@@ -490,7 +490,7 @@ class ConfidenceCurve(Result):
 def confidence_curve(
     p: Predictions,
     *,
-    statistic: Statistic = "rmse",
+    statistic: ErrorStatistic = "rmse",
     n_points: int = 100,
     n_draws: int = 500,
     confidence: float = 0.95,
@@ -538,7 +538,7 @@ def confidence_curve(
     True
     """
     p = check_predictions(p)
-    shown: Any = check_choice(statistic, "statistic", get_args(Statistic))
+    shown: Any = check_choice(statistic, "statistic", get_args(ErrorStatistic))
     n_points = min(check_count(n_points, "n_points"), p.n_rows)
     n_draws = check_count(n_draws, "n_draws")
     tail = (1 - check_fraction(confidence, "confidence")) / 2

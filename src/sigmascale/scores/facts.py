@@ -17,12 +17,11 @@ from ..bins import cut
 from ..predictions import Predictions, check_predictions
 from .curves import rows_in_effect
 from .intervals import Estimate, mean_interval, renumbered, wilson_limits
-from .losses import energy_scores, is_held
+from .losses import COVERAGES, energy_scores, is_held
 from .student import fit_student
 
-LEVELS = (0.5, 0.8, 0.9, 0.95)  # of the intervals that are counted
 TENTHS = 10
-LEAST_ROWS = 50  # for tenths, of which five rows tell little
+ROWS_FOR_TENTHS = 50  # for tenths, of which five rows tell little
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def evidence(p: Predictions, *, confidence: float = 0.95) -> Evidence:
     p = check_predictions(p)
     return Evidence(
         tenths=_tenths(p, confidence),
-        held={f"{level:g}": _held(p, level, confidence) for level in LEVELS},
+        held={f"{level:g}": _held(p, level, confidence) for level in COVERAGES},
         nu=np.nan if p.is_vector else _degrees_of_freedom(p),
         sharpness=float(np.sqrt(p.mean(p.y_std**2))),
         crps=mean_interval(
@@ -142,7 +141,7 @@ def evidence(p: Predictions, *, confidence: float = 0.95) -> Evidence:
 
 def _tenths(p: Predictions, confidence: float) -> tuple[Tenth, ...]:
     """Return u and errors in tenths of u."""
-    if p.n_effective < LEAST_ROWS:
+    if p.n_effective < ROWS_FOR_TENTHS:
         return ()
     (bins,) = cut(p, TENTHS, by=0).values()
     rms_u = np.sqrt(bins.means(p.y_std**2))

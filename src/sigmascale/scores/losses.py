@@ -12,6 +12,8 @@ from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
 
+COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that scores look at
+
 
 def claimed(p: Predictions) -> tuple[Distributions, Floats]:
     """Return the distributions that rows claim, and the truths; u alone is normal."""

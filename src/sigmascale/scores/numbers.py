@@ -18,7 +18,7 @@ from .._support.notices import warn
 from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import ZeroErrorBinWarning
 from ..predictions import Predictions, check_predictions
-from .curves import Curve, calibration_curve
+from .curves import CurveKind, calibration_curve
 from .losses import energy_scores, interval_scores, is_held, normal_nll
 
 # -- scores of all rows ----------------------------------------------------------------
@@ -230,7 +230,7 @@ def interval_score(p: Predictions, *, level: float = 0.95) -> float:
 
 
 def miscalibration_area(
-    p: Predictions, *, n_levels: int = 100, kind: Curve = "interval"
+    p: Predictions, *, n_levels: int = 100, kind: CurveKind = "interval"
 ) -> float:
     """Return the area between the calibration curve and the diagonal; best is small.
 

@@ -14,7 +14,7 @@ from ..bins import Bins, bins_of, check_ties, cut
 from ..predictions import Predictions, check_predictions
 from .intervals import Estimate
 from .local import valid_fractions
-from .losses import energy_scores, is_held, normal_nll
+from .losses import COVERAGES, energy_scores, is_held, normal_nll
 from .numbers import LocalScores
 from .references import (
     Distribution,
@@ -25,8 +25,7 @@ from .references import (
     stream_from,
 )
 
-COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that a scorecard looks at
-MOST_DRAWS = 200  # of the targets beside a scorecard
+MOST_DRAWN_TARGETS = 200  # of the targets beside a scorecard
 DRAWN_ROWS = 5_000_000  # of them, in all draws
 
 
@@ -78,7 +77,7 @@ class Scorecard(Result):
 
     def _simulated(self, distribution: Distribution) -> ReferenceScores:
         p, bins = self._judged
-        n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWS))
+        n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWN_TARGETS))
         squares = Squares.of(distribution, p)
         with quiet():  # the scores themselves have said what is odd
             return simulate_scores(p, bins, squares, n_draws, stream_from(0))

@@ -20,7 +20,7 @@ from ..scaling.binwise import Loss
 from .references import Squares, simulate_scores, stream_from
 from .scorecard import Scorecard, scorecard_of
 
-SHOWN = ("NLL", "S_cal", "S_u", "S_tot", "f_v_u")  # in the table
+NUMBERS_SHOWN = ("NLL", "S_cal", "S_u", "S_tot", "f_v_u")  # in the table
 MOST_NUMBERS = 100  # 2 to 99, as in the paper
 
 
@@ -77,7 +77,7 @@ class BinStudy(Result):
         return f"{super().__str__()}\n{self.words}"
 
     def _cells(self) -> Cells:
-        names = [name for name in SHOWN if name in self.scores]
+        names = [name for name in NUMBERS_SHOWN if name in self.scores]
         rows = [
             (f"{n}", *(f"{self.scores[name][i]:.4g}" for name in names))
             for i, n in enumerate(self.n_bins)
