@@ -632,6 +632,20 @@ def test_calibrated_sets_are_seldom_refused():
 
 
 @pytest.mark.slow
+def test_limits_of_the_bias_hold_where_large_errors_have_one_sign():
+    missed = 0
+    for seed in range(40):
+        rng = np.random.default_rng([23, seed])
+        u, x = rng.gamma(3, 1, 1000), rng.normal(size=1000)
+        z = (np.exp(rng.normal(size=1000)) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+        p = ss.Predictions(error=u * z, y_std=u, features={"x": x})
+        with quiet():  # of one error that dominates
+            v = ss.validate(p, claim="intervals", rng=seed)
+        missed += not all(y.low <= 0 <= y.high for y in v.verdicts["bias"].regions)
+    assert missed <= 3
+
+
+@pytest.mark.slow
 def test_limits_of_all_regions_hold_at_once():
     missed = 0
     for seed in range(25):

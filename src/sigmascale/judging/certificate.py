@@ -26,7 +26,16 @@ import numpy as np
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result, text_table
 from .._support.text import shorten
-from .limits import Limits, OneSided, PartSums, Score, WholeLimits, by_chance, moments
+from .limits import (
+    Limits,
+    OneSided,
+    PartSums,
+    Score,
+    WholeLimits,
+    by_chance,
+    either_way,
+    moments,
+)
 from .parts import ASKED, FINENESS, IN_WORDS, Partition, parts_of
 from .questions import Bias, Coverage, Question, SizeOfU, Values
 from .search import gathers, groups_of, shuffles
@@ -564,9 +573,9 @@ def _reach_of_means(
     z = values.z * scale
     units = sums.units(sums.correlation(z))
     _, spread, skewness = moments(z, values.w)
-    low_t, high_t = by_chance(certified.confidence, skewness * units.cube, units.df)
-    se = np.sqrt(spread * units.q)
-    return np.maximum(-(dev - (high_t * se)[:, None]), dev - (low_t * se)[:, None])
+    longer = either_way(certified.confidence, skewness * units.cube, units.df)
+    reach = longer * np.sqrt(spread * units.q)
+    return np.abs(dev) + reach[:, None]
 
 
 def certificate_of(

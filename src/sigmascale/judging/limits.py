@@ -325,6 +325,16 @@ def by_chance(level: float, skewness: Floats, df: Floats) -> tuple[Floats, Float
     return low * wider, high * wider
 
 
+def either_way(level: float, skewness: Floats, df: Floats) -> Floats:
+    """Return how many standard errors a mean reaches on the longer side of chance.
+
+    A part that lacks large errors by chance has a mean and a variance that are both too
+    small: the side that skewness shortens if the variance is known is then as long.
+    """
+    low, high = by_chance(level, skewness, df)
+    return np.maximum(-low, high)
+
+
 # -- parts -----------------------------------------------------------------------------
 
 
@@ -585,6 +595,6 @@ class PartSums:
         variance = np.maximum(variance, spread * np.exp(2 * np.minimum(relative, 50)))
         se, ends = np.sqrt(variance * units.q), []
         for level in levels:
-            low_t, high_t = by_chance(level, skewness * units.cube, units.df)
-            ends += [mean - high_t * se, mean - low_t * se]
+            reach = either_way(level, skewness * units.cube, units.df) * se
+            ends += [mean - reach, mean + reach]
         return Limits(mean, *ends)
