@@ -18,6 +18,9 @@ from sigmascale.schema import Choice, Schema, find, guess, remembered
 TEXT = {"smiles", "formula", "id", "kind", "name", "station"}
 # The header of a table, and what it tells: reference (or error), prediction and u.
 TOLD = """
+y_true,y_pred,error_bar | y_true,y_pred,error_bar
+y,pred,error,err_bar | y,pred,err_bar
+y,mu,sigma_sq | y,mu,sigma_sq
 y,yhat,sigma,x1 | y,yhat,sigma
 energy_ref,energy_pred,energy_std,mass | energy_ref,energy_pred,energy_std
 DFT (eV),GP prediction (eV),GP std. dev. | DFT (eV),GP prediction (eV),GP std. dev.
@@ -117,7 +120,6 @@ E_true,E_reco,E_reco_sigma,zenith | E_true,E_reco,E_reco_sigma
 y,loc,scale | y,loc,scale
 medv,.pred,.std_error,crim,rm | medv,.pred,.std_error
 sm_insitu,sm_sat,sm_uncertainty,lai | sm_insitu,sm_sat,sm_uncertainty
-y_true,y_pred,error_bar | y_true,y_pred,error_bar
 value,estimate,se | value,estimate,se
 u10,v10,t2m,t2m_fc,t2m_err | t2m,t2m_fc,t2m_err
 y,mean_temp,std | y,mean_temp,std
@@ -151,7 +153,7 @@ def test_everyday_names_are_told():
         found = find(Choice(), names, numeric)
         assert [*found.error, found.uncertainty] == told.split(","), names
         assert set(found.guessed) == set(told.split(","))
-        assert found.is_variance is ("var" in found.uncertainty)
+        assert found.is_variance is any(x in found.uncertainty for x in ("var", "_sq"))
 
 
 def test_names_that_do_not_tell_are_asked_for_with_candidates():

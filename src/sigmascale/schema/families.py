@@ -22,7 +22,7 @@ _SHARE = re.compile(r"(?<![\d.])(0?\.\d+|\d{2}(?:\.\d+)?)(?![\d.])")
 _OTHER_WORDS = {
     "member": "model member ens ensemble tree seed fold net nn run committee est "
     "estimator replica sample draw bootstrap boot mc pass head",
-    "quantile": "q quantile quantiles quant p pct perc percentile",
+    "quantile": "q quantile quantiles quant p pct perc percentile tau",
     "limit": "y ci pi conf confidence int interval intervals bound bounds limit lim cl "
     "cb prediction predictive obs mean level band pct",
 }
@@ -47,6 +47,11 @@ _PLAIN_LIMITS = {"lo", "low", "lower", "lwr", "lb", "lcl"}  # which features rar
 _OF_LIMITS = set(_OTHER_WORDS["limit"].split())
 _SMILES = {"smiles", "smi", "canonical_smiles"}
 _LOGARITHM = re.compile(r"(?<![a-z])(log|ln)[\W_]*(var|variance|sigma|std)", re.I)
+_SEVERAL = re.compile(r"(?<![a-z\d])([2-9]|1\.96)(sigma|std|sd)(?![a-z\d])", re.I)
+# Of errors: those that were made, not those that are expected.
+_MADE = {"abs", "absolute", "squared", "sq", "relative", "rel", "percent"}
+_MADE |= {"residual", "residuals", "resid"}
+_MEAN_ERRORS = {"mae", "mse"}
 LEAST_MEMBERS = 3  # two columns that count may be anything
 
 
@@ -95,13 +100,20 @@ def families(names: Sequence[str], numeric: Collection[str]) -> list[Family]:
 def is_no_deviation(name: str) -> bool:
     """Return whether a name says that a column is no uncertainty, but near to one.
 
-    It may be a limit, a quantile, or the logarithm of an uncertainty.
+    It may be a limit, a quantile, the logarithm of an uncertainty, some of them, or an
+    error that was made.
 
-    >>> [is_no_deviation(x) for x in ("yhat_upper", "pred_q95", "log_var", "width")]
-    [True, True, True, False]
+    >>> [is_no_deviation(x) for x in ("yhat_upper", "pred_q95", "log_var", "2sigma")]
+    [True, True, True, True]
+    >>> [is_no_deviation(x) for x in ("abs_error", "resid", "resid_std", "y_err")]
+    [True, True, False, False]
     """
     words = words_of(name)
-    if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"} or _LOGARITHM.search(name):
+    if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"} or words & _MEAN_ERRORS:
+        return True
+    if _LOGARITHM.search(name) or _SEVERAL.search(name):
+        return True
+    if words & _MADE and read_name(name).part == "error":
         return True
     parts = _LEVEL.fullmatch(name)
     return parts is not None and bool(
@@ -115,7 +127,7 @@ def _is_of_target(quantity: frozenset[str], names: Sequence[str]) -> bool:
         return True
     columns = [read_name(name) for name in names]
     told = [x.stem for x in columns if x.part in ("reference", "prediction")]
-    return quantity in told or quantity in map(words_of, names)
+    return quantity in told or quantity in [words_of(x) - {"median"} for x in names]
 
 
 # -- members ---------------------------------------------------------------------------
@@ -133,6 +145,7 @@ def _members(names: Sequence[str], every: Sequence[str]) -> list[Family]:
     found = []
     for (head, tail), columns in numbered.items():
         whole = len(columns) == max(columns) - min(columns) + 1 >= LEAST_MEMBERS
+        whole |= len(columns) >= LEAST_MEMBERS and "seed" in words_of(head)  # as 7, 42
         own = [name for name in every if name not in columns.values()]
         if whole and _are_members(head, tail, own) and set(columns) not in others:
             in_order = [columns[number] for number in sorted(columns)]
@@ -215,7 +228,7 @@ def _other_limit(name: str, low: str, high: str) -> str:
 
 def _are_limits(name: str, low: str, others: Sequence[str]) -> bool:
     """Return whether the lower of two columns is one of a prediction's limits."""
-    words = {word for word in words_of(name) if not word.isdigit()}
+    words = {word.rstrip("0123456789") for word in words_of(name)} - {""}
     quantity = frozenset(words - {low} - _OF_LIMITS - _PREDICTED)
     said = bool(words & (_OF_LIMITS | _PREDICTED)) or low in _PLAIN_LIMITS
     return said and _is_of_target(quantity, others)
@@ -289,8 +302,12 @@ def _levels(texts: Sequence[str], *, is_said: bool) -> list[float]:
 
 
 def _of_chemprop(names: Sequence[str]) -> list[Family]:
-    """Return the column that chemprop writes beside a target, which it overwrites."""
+    """Return what chemprop writes: two models, or `_unc` beside what it overwrites."""
     found = []
+    two = [name for name in names if name.endswith(("_model_0", "_model_1"))]
+    if len(two) == 2 and f"{two[0][:-1]}2" not in names:  # more are found as others are
+        choice = {"members": (f"{two[0][:-1]}*",)}
+        found.append(Family(tuple(two), "look like members of an ensemble", choice))
     for name in names:
         target = name.removesuffix("_unc")
         if target != name and target in names:

@@ -28,6 +28,7 @@ from .read import Schema
 
 MOST_SETS = 8  # of columns that fit alike, in an error
 MOST_OFFERS = 3  # of columns that say an uncertainty together
+_BLANKS = {"interval_coverage": "SHARE"}  # for what only the user knows; else COLUMN
 _PAIR: tuple[str, ...] = ("reference", "prediction", "uncertainty")
 _WITHOUT_ERRORS: tuple[tuple[str, ...], ...] = (
     ("prediction", "uncertainty"),
@@ -98,7 +99,8 @@ def _offered(
     sentences, offers = [], []
     for family in together[:MOST_OFFERS]:
         offer = family.choice | _lacking(family, choice, names, numeric, errors=errors)
-        shown = {x: "SHARE" if value is None else value for x, value in offer.items()}
+        blanks = {x: _BLANKS.get(x, "COLUMN") for x in offer if offer[x] is None}
+        shown = offer | blanks
         columns = listed(map(quoted, family.columns), 3)
         example = choice.example(shown)
         sentences.append(f"{columns} {family.words}: pass {example}.")
@@ -117,8 +119,11 @@ def _lacking(
     numeric: Collection[str],
     *,
     errors: bool,
-) -> dict[str, str]:
-    """Return what else is to be named if columns are taken for what they look like."""
+) -> dict[str, str | None]:
+    """Return what else is to be named if columns are taken for what they look like.
+
+    A part that several columns may play is None.
+    """
     taken: dict[str, Any] = dict(family.choice)
     if "interval" in taken and taken["interval_coverage"] is None:
         taken["interval_coverage"] = 0.5  # any will do to find the other columns
@@ -126,9 +131,17 @@ def _lacking(
     try:
         guessed(said_of(wanted, names), wanted, names, numeric, errors=errors)
     except ColumnError as problem:
-        first, *_ = problem.fields.get("sets") or [{}]
-        return first or {"reference": "COLUMN"}
+        return _agreed(problem.fields["sets"]) or {"reference": None}
     return {}
+
+
+def _agreed(sets: Sequence[dict[str, str]]) -> dict[str, str | None]:
+    """Return the column of each part, None where sets of columns differ."""
+    agreed: dict[str, str | None] = {}
+    for part in sets[0] if sets else {}:
+        names = {each.get(part) for each in sets}
+        agreed[part] = names.pop() if len(names) == 1 else None
+    return agreed
 
 
 def _with_set(said: Schema, columns: ColumnSet) -> Schema:
@@ -166,7 +179,8 @@ def _unclear(
     # where no name tells the part, columns of like names may play it
     hints = dict(may)
     if "uncertainty" in lacking:
-        hints["uncertainty"] = may["error"]  # which z_err may be, too
+        # which z_err may be, too
+        hints["uncertainty"] = [x for x in may["error"] if not is_no_deviation(x.name)]
     told = [column for part in way for column in hints[part]]
     near = sorted(free, key=lambda x: likeness(x, told), reverse=True)[:MOST_SETS]
     near = [x for x in free if x in near]  # in the order of the table
@@ -191,9 +205,12 @@ def _unclear(
     instead = {"uncertainty": "variance", "reference": "error"}.get(part)
     hint = f" (or {choice.called(instead, 'COLUMN')})" if instead else ""
     shown = [_as_said(each, asked) for each in sets[:MOST_SETS]]
-    named = shown[0] if shown else {}
-    if not {"uncertainty", "variance"} & set(named):
-        named = dict.fromkeys(asked, "COLUMN") | named
+    named = dict.fromkeys(asked, "COLUMN") | (shown[0] if shown else {})
+    if "variance" in named:
+        named.pop("uncertainty", None)
+    # beside nothing like an uncertainty, one of several columns is no example
+    for other in differ if "uncertainty" not in hinted else ():
+        named[other] = "COLUMN"
     msg = (
         f"No column is plainly the {part}{could}. Name it{hint}, for example: "
         f"{choice.example(named)}. The columns are: {listed(map(quoted, names), 12)}."

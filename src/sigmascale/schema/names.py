@@ -30,10 +30,16 @@ _LETTERS = {"y": "reference", "r": "reference", "v": "prediction", "e": "error"}
 _FILLERS = {"y", "ens", "ensemble", "posterior", "predictive", "total", "value"}
 _FILLERS |= {"ground"}
 _UNIT = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]")  # as in "u (eV)"
-_DEVIATION = re.compile(r"(standard|std)[\W_]*(deviations?|dev|errors?|err)(?![a-z])")
+_DEVIATION = re.compile(
+    r"(standard|std)[\W_]*(deviations?|dev|errors?|err)(?![a-z])|err(or)?[\W_]*bars?"
+)
+_SQUARED = re.compile(r"(sigma|stdev|std|sd)[\W_]*(squared|square|sq)(?![a-z])")
 _JOINED = re.compile(r"([a-z]{1,3})(hat|pred|true|std|var|mean|obs|sim)")  # as yhat
 # What names of uncertainties have in them, if no word of theirs.
-_SOUNDS = re.compile(r"std|sd|sig|unc|err|bar|scale|width|spread|dev|tol|noise|se\b")
+_SOUNDS = re.compile(
+    r"std|sigma|(sd|err|errors?)(?![a-z])"
+    r"|(?<![a-z])(sig|unc\w*|scale|spread|dev|tol|noise|se)(?![a-z])"
+)
 _WEAK = 0.1  # what a letter, or a variance, counts less in the score of a set
 RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 
@@ -68,6 +74,7 @@ def words_of(name: str) -> frozenset[str]:
     (['gp', 'std'], ['obs', 'q'])
     """
     text = _DEVIATION.sub("std", plain_text(name)).replace("y_test", "y_true")
+    text = _SQUARED.sub("variance", text)
     words: list[str] = []
     for word in re.split(r"[\W_]+", text):
         joined = _JOINED.fullmatch(word)
@@ -93,8 +100,8 @@ def read_name(name: str) -> NamedColumn:
 def sounds_like_u(column: NamedColumn) -> bool:
     """Return whether a name has something of an uncertainty: error_bar, enssd, scale.
 
-    >>> [sounds_like_u(NamedColumn(x)) for x in ("enssd", "yerr", "mass")]
-    [True, True, False]
+    >>> [sounds_like_u(NamedColumn(x)) for x in ("enssd", "yerr", "mass", "phase")]
+    [True, True, False, False]
     """
     return _SOUNDS.search(plain_text(column.name)) is not None
 
