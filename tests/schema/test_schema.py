@@ -427,3 +427,15 @@ def test_what_is_no_table_or_has_bad_cells_is_refused():
     negative = TABLE.with_columns(y_var=-pl.col("y_var"))
     with pytest.raises(InvalidInputError, match=r"`y_var` must be at least 0.*row 0"):
         ss.Predictions.from_frame(negative, variance="y_var")
+
+
+def test_names_that_are_no_text_are_refused_with_a_line_that_renames_them():
+    pairs = [("y", 0.9, "lower"), ("y", 0.9, "upper")]  # as skpro and sktime have them
+    table = pd.DataFrame(np.ones((5, 2)), columns=pd.MultiIndex.from_tuples(pairs))
+    for frame in (table, pd.DataFrame(np.ones((5, 2)))):
+        with pytest.raises(InvalidInputError, match="names of text") as problem:
+            ss.Predictions.from_frame(frame)
+        line = str(problem.value).partition("for example: ")[2].rstrip(".")
+        exec(line, {"frame": frame, "np": np})
+        assert all(isinstance(name, str) for name in frame.columns)
+    assert [*table.columns] == ["y_0.9_lower", "y_0.9_upper"]

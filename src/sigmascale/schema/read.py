@@ -218,6 +218,14 @@ def as_table(frame: Any) -> nw.DataFrame[Any]:
             f"{type(frame).__name__}."
         )
         raise InvalidInputError(msg)
+    for name in table.columns:
+        if not isinstance(name, str):
+            msg = (
+                f"`frame` must have columns with names of text; found {name!r}. Rename "
+                "them, for example: frame.columns = "
+                '["_".join(map(str, np.atleast_1d(name))) for name in frame.columns].'
+            )
+            raise InvalidInputError(msg, "names-of-text")
     return table
 
 
