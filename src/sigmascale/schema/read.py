@@ -218,7 +218,8 @@ def as_table(frame: Any) -> nw.DataFrame[Any]:
             f"{type(frame).__name__}."
         )
         raise InvalidInputError(msg)
-    for name in table.columns:
+    names: list[Any] = table.columns  # pandas has tuples and numbers, too
+    for name in names:
         if not isinstance(name, str):
             msg = (
                 f"`frame` must have columns with names of text; found {name!r}. Rename "
