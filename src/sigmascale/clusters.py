@@ -2,14 +2,16 @@
 
 Batches of a lazy frame run in threads of this process or in workers elsewhere. Each
 batch counts how its rows differ from those of the fit; counts of all batches are added
-up where `apply` was called, and each thing is told there, once.
+up where `apply` was called, and each thing is told there, once: as soon as it shows,
+as nobody knows which batch is the last, or by who knows the end, at the end.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
@@ -26,6 +28,7 @@ HOW_TO_INSTALL = (
     "unpack; PYSPARK_PYTHON names the Python of Spark's workers."
 )
 _checked: WeakSet[Any] = WeakSet()  # sessions and clients whose workers are right
+_waiting: ContextVar[list[Tally] | None] = ContextVar("waiting", default=None)
 
 
 class Tally:
@@ -35,16 +38,23 @@ class Tally:
     ----------
     recalibrator : Recalibrator
         The one that knows what rows of the fit were like.
+    is_whole : bool
+        Whether the first batch is the whole table.
     """
 
-    def __init__(self, recalibrator: Recalibrator) -> None:
+    def __init__(self, recalibrator: Recalibrator, *, is_whole: bool) -> None:
         self._recalibrator = recalibrator
+        self._is_whole = is_whole
         self._process = os.getpid()
         self._lock = Lock()
         self._total: Unlike | None = None
         self._told: set[tuple[str, str]] = set()
         # what brings counts from a worker to the process that has called `apply`
         self.send: Callable[[Any], None] | None = None
+        waiting = _waiting.get()
+        self._waits = waiting is not None
+        if waiting is not None:
+            waiting.append(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels: no counts, and no recalibrator."""
@@ -58,15 +68,38 @@ class Tally:
             self.send(unlike)
 
     def add(self, unlike: Unlike) -> None:
-        """Add the counts of a batch, and tell what is new."""
+        """Add the counts of a batch, and tell what is new unless that waits."""
         with self._lock:
             unlike = unlike if self._total is None else self._total.plus(unlike)
             self._total = unlike
+            if self._waits:
+                return
             oddities = self._recalibrator._oddities(unlike)
             new = {key: x for key, x in oddities.items() if key not in self._told}
             self._told |= new.keys()
+        beginning = "" if self._is_whole else "Of the rows read so far, "
         for sentence, category in new.values():
-            warn(sentence, category, stacklevel=2)
+            warn(f"{beginning}{sentence}", category, stacklevel=2)
+
+    def tell(self) -> None:
+        """Tell what was noticed, after the last batch."""
+        if self._total is not None:
+            oddities = self._recalibrator._oddities(self._total)
+            for sentence, category in oddities.values():
+                warn(sentence, category, stacklevel=2)
+
+
+@contextmanager
+def told_at_the_end() -> Iterator[None]:
+    """Tell what all batches that are evaluated in here have counted, at the end."""
+    tallies: list[Tally] = []
+    token = _waiting.set(tallies)
+    try:
+        yield
+    finally:
+        _waiting.reset(token)
+    for tally in tallies:
+        tally.tell()
 
 
 # -- Spark -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ engines draw the same rows, however they are ordered or divided into files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
@@ -161,22 +161,29 @@ def apply(
             f"{listed(names[1:])} in this order; found {len(given)}."
         )
         raise InvalidInputError(msg)
-    needed = recalibrator.columns_
     columns = (names[0] if y_std is None else y_std, *given)
     labelled = recalibrator.labelled_
     lazy = _as_lazy(frame)
+    in_memory = not isinstance(nw.from_native(frame), nw.LazyFrame)
+    kinds = lazy.collect_schema()
+    # other numbers of the fit are compared with it if they are there
+    read = recalibrator.columns_ | {
+        k
+        for k in recalibrator.fitted_rows_.columns
+        if columns[k] in kinds and kinds[columns[k]].is_numeric()
+    }
     batches = _Batches(
         recalibrator,
-        tuple(x if k in needed else None for k, x in enumerate(columns)),
+        tuple(x if k in read else None for k, x in enumerate(columns)),
         frozenset(columns[k] for k in labelled),
         y_pred,
         tuple(quantiles),
         interval,
         f"{columns[0]}{RECALIBRATED}" if name is None else name,
-        Tally(recalibrator),
+        Tally(recalibrator, is_whole=in_memory),
     )
-    batches.check(lazy.collect_schema())
-    if not isinstance(nw.from_native(frame), nw.LazyFrame):
+    batches.check(kinds)
+    if in_memory:
         return batches.beside(frame)
     native, engine = lazy.to_native(), lazy.implementation
     if engine.is_duckdb():
@@ -307,7 +314,7 @@ class _Batches:
         What is applied.
     columns : tuple of str or None
         The columns of the frame, in the order in which the recalibrator knows them;
-        None for those that it does not need.
+        None for those that are not read.
     labelled : set of str
         Those of labels.
     y_pred : str or None
@@ -463,9 +470,8 @@ def _on_polars(frame: Any, batches: _Batches) -> Any:
 
 def _on_dask(frame: Any, batches: _Batches) -> Any:
     prepare_dask(batches.tally)
-    silent = replace(batches, tally=Tally(batches.recalibrator))
-    with quiet():
-        meta = silent.beside(frame._meta_nonempty).iloc[:0]
+    old = frame._meta[[name for name in frame.columns if name not in batches.new]]
+    meta = old.assign(**dict.fromkeys(batches.new, np.empty(0)))
     return frame.map_partitions(batches.beside, meta=meta)
 
 

@@ -114,8 +114,11 @@ def test_what_is_unlike_the_fit_is_told_once_as_in_memory(scan):
         ("UnseenCategoryWarning", "kind"),
     ]
     assert told(lambda: collected(ss.frames.apply(r, scan(odd)))) == expected
-    with pytest.warns(ss.exceptions.UnseenCategoryWarning, match="667 of 2000 rows"):
+    of_all, so_far = "^667 of 2000 rows", "^Of the rows read so far, [0-9]+ of [0-9]+ r"
+    with pytest.warns(ss.exceptions.UnseenCategoryWarning, match=of_all):
         ss.frames.apply(r, odd)
+    with pytest.warns(ss.exceptions.UnseenCategoryWarning, match=so_far):
+        collected(ss.frames.apply(r, scan(odd)))
 
 
 def test_whole_numbers_that_were_text_in_the_fit_are_told(scan):

@@ -53,6 +53,7 @@ class Apply(Uncertain, Reading):
 
     def run(self) -> CommandResult:
         """Write the table with new columns."""
+        from ..clusters import told_at_the_end
         from .table import InputTable, load_fitted
         from .tables import refuse_input, write, written_kind
 
@@ -63,8 +64,7 @@ class Apply(Uncertain, Reading):
             refuse(f"shares and levels must lie between 0 and 1; found {wrong[0]:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
-        with table.told(), working("recalibrating"):
-            recalibrator.apply(table.first().predictions())  # says what is odd
+        with table.told(), working("recalibrating"), told_at_the_end():
             lazy, new = self._recalibrated(table, recalibrator)
             write(lazy, self.output, self.separator, self.decimal)
         of = "error" if table.schema.prediction is None else "value"

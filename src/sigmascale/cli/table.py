@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 MISSING = ("", "na", "nan", "n/a", "null", "none", "-")
 LEAST_ROWS = 5  # fewer cannot show anything
-FIRST = 100_000  # new rows that are compared with those of the fit
 ROWS_LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
 
@@ -468,16 +467,6 @@ class InputTable:
         for start in range(0, self.n_rows, most):
             rows = TypedColumns(self.rows.frame.slice(start, most), decimal)
             yield replace(self, rows=rows, n_rows=min(most, self.n_rows - start))
-
-    def first(self) -> InputTable:
-        """Return the first rows whose uncertainties can be used, without errors."""
-        n_rows = min(self.n_rows, self.command.most, FIRST)
-        usable = pl.lit(self.schema.min_std is not None) | (self.uncertainty > 0)
-        rows = TypedColumns(
-            self.rows.frame.filter(usable).head(n_rows), self.command.decimal
-        )
-        schema = replace(self.schema, error=(), prediction=None)
-        return replace(self, rows=rows, schema=schema, n_rows=n_rows)
 
     @cached_property
     def _places(self) -> Any:
