@@ -338,6 +338,20 @@ def test_a_recalibrator_recalibrates_and_says_what_is_normal(molecules, tmp_path
     assert loaded.alarm.since - 1500 < 100
 
 
+def test_a_monitor_with_gaps_in_its_first_rows_goes_on_from_a_file():
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random(300) < 0.1, np.nan, rng.normal(size=300))
+    p = ss.Predictions(
+        y_std=np.ones(300), error=rng.normal(size=300), features={"x": x}
+    )
+    halves = p.take(np.arange(100)), p.take(np.arange(100, 300))
+    one = ss.Monitor(burn_in=150).update(halves[0])
+    other = again(one)
+    for monitor in (one, other):
+        monitor.update(halves[1])
+    assert persistence.dumps(other) == persistence.dumps(one)
+
+
 def test_a_bias_that_the_recalibrator_corrects_is_no_change():
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, (2, 2000))

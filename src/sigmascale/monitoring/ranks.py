@@ -54,11 +54,17 @@ LEAST_UNITS = 20  # rows of a reference, or of a part of it
 
 
 def _column(value: Any) -> Any:
-    """Return a column from a file: labels as text, whole numbers, or others."""
+    """Return a column from a file: labels as text, whole numbers, or others.
+
+    Numbers may be missing.
+    """
     kinds = {type(each) for each in value} if isinstance(value, list) else set()
     if str in kinds:
         return np.array(many(text)(value))
-    return integers(value) if kinds == {int} else floats(value)
+    if type(None) not in kinds:
+        return integers(value) if kinds == {int} else floats(value)
+    missing = np.array([each is None for each in value])
+    return np.where(missing, np.nan, floats([each or 0.0 for each in value]))
 
 
 @stored(columns=by_name(_column))
@@ -84,6 +90,22 @@ class Units:
         lengths = {column.size for column in self.columns.values()}
         refuse_if(not needed <= set(self.columns), "units must have all their columns")
         refuse_if(len(lengths) > 1, "columns of units must have the same length")
+        known = [x for name, x in self.columns.items() if not name.startswith("of ")]
+        gaps = any(np.isnan(column).any() for column in known)
+        refuse_if(gaps, "features of units alone may be missing")
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file has: none for a number that is missing."""
+        columns = {}
+        for name, column in self.columns.items():
+            is_known = column == column  # as NaN is not
+            columns[name] = np.where(is_known, column, None).tolist()
+        return {"columns": columns}
+
+    @classmethod
+    def from_state(cls, parts: dict[str, Any]) -> Units:
+        """Return the units of a file."""
+        return cls(**parts)
 
     def __len__(self) -> int:
         return int(self["tie"].size)
