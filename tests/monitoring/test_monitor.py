@@ -338,6 +338,28 @@ def test_a_recalibrator_recalibrates_and_says_what_is_normal(molecules, tmp_path
     assert loaded.alarm.since - 1500 < 100
 
 
+def test_a_batch_that_is_refused_leaves_no_trace():
+    rng = np.random.default_rng(4)
+    columns = {"y_std": np.ones(60), "features": {"x": rng.normal(size=60)}}
+    error = rng.normal(size=60)
+    labels = rng.choice(["a", "b"], 60)
+    for normal in (None, rows(rng.normal(size=100), {"x": rng.normal(size=100)})):
+        one, other = ss.Monitor(normal, burn_in=50), ss.Monitor(normal, burn_in=50)
+        for hour in (0, 1):
+            time = 60 * hour + np.arange(60)
+            batch = ss.Predictions(**columns, error=error + hour, time=time)
+            for monitor in (one, other):
+                monitor.update(batch)
+            for wrong in (
+                {"error": rng.normal(size=(60, 3))},
+                {"error": error, "features": {"x": labels}},
+            ):
+                later = ss.Predictions(**columns | wrong, time=time + 1e6)
+                with pytest.raises(ss.exceptions.InvalidInputError):
+                    one.update(later)
+        assert persistence.dumps(one) == persistence.dumps(other)
+
+
 def test_a_monitor_with_gaps_in_its_first_rows_goes_on_from_a_file():
     rng = np.random.default_rng(3)
     x = np.where(rng.random(300) < 0.1, np.nan, rng.normal(size=300))

@@ -390,7 +390,9 @@ class Monitor:
         self._history: Floats = np.empty((0, 2 + len(COLUMNS)))
         self._alarm: Alarm | None = None
         if reference is not None:
-            self._begin(self._checked(self._ranked(reference, stream=1)))
+            units = self._ranked(reference, stream=1)
+            self._remember_kind(reference)
+            self._begin(self._checked(units))
         elif normal is not None:
             self._begin_with(normal)
 
@@ -449,12 +451,14 @@ class Monitor:
         -------
         self
         """
-        units = self._ranked(self._next(p))
+        p = check_predictions(p)
+        self._check_goes_on(p)
+        units = self._ranked(p)
         known = self._overall is not None and len(self._overall.evidence.stakes) // 2
         if len(units.ranked) != (known or len((self._first or units).ranked)):
             msg = "All batches must be vectors, or none, as what is normal is."
             raise InvalidInputError(msg, "vectors")
-        self._n_rows += len(p)
+        self._take(p)  # nothing refuses it any more
         if self._regions is None and self._alarm is None:
             first = units.take([]) if self._first is None else self._first
             missing = self._burn_in - len(first)
@@ -469,9 +473,8 @@ class Monitor:
             self._look_at(units.take(slice(start, start + _PIECE)))
         return self
 
-    def _next(self, p: Predictions) -> Predictions:
-        """Return a batch that goes on with the stream, or refuse it."""
-        p = check_predictions(p)
+    def _check_goes_on(self, p: Predictions) -> None:
+        """Refuse a batch that does not go on with the stream; nothing is changed."""
         units, times = _units_of(p), _times_of(p)
         if self._n_rows and (units, times) != (self._units, self._times):
             msg = (
@@ -488,8 +491,11 @@ class Monitor:
                 "p.with_features, or begin a new monitor."
             )
             raise InvalidInputError(msg, "features")
-        first, last = (0.0, 0.0) if p.time is None else _seconds(p.time)[[0, -1]]
-        if self._n_rows and first < self._last_time:
+        if (
+            self._n_rows
+            and p.time is not None
+            and _seconds(p.time)[0] < self._last_time
+        ):
             msg = (
                 "Times must not go back: the first of this batch lies before the last "
                 "of those before it. Pass rows in order, or without `time`."
@@ -502,22 +508,34 @@ class Monitor:
                 "Pass each batch once."
             )
             raise InvalidInputError(msg, "same-batch")
-        self._last_time = float(last)
-        self._last_batch = batch
-        return p
+
+    def _take(self, p: Predictions) -> None:
+        """Remember of a batch what the next one must go on with."""
+        self._remember_kind(p)
+        self._n_rows += len(p)
+        self._last_batch = _hash_of(p)
+        if p.time is not None:
+            self._last_time = float(_seconds(p.time)[-1])
+
+    def _remember_kind(self, p: Predictions) -> None:
+        """Remember which features rows have, and whether groups and times."""
+        self._watched = self._features_of(p)
+        self._units = _units_of(p)
+        self._times = _times_of(p)
+
+    def _features_of(self, p: Predictions) -> dict[str, str]:
+        """Return the features that are watched: those of the first rows."""
+        if self._watched is not None:
+            return self._watched
+        labels = {name: p.is_labelled(name) for name in p.names[1:]}
+        return {name: "labels" if x else "numbers" for name, x in labels.items()}
 
     def _ranked(self, p: Predictions, stream: int = 0) -> Units:
         """Return rows as they are ranked, after they are recalibrated."""
         p = check_predictions(p)
         if self._recalibrator is not None:
             p = self._recalibrator.apply(p)
-        if self._watched is None:
-            self._watched = {
-                name: "labels" if p.is_labelled(name) else "numbers"
-                for name in p.names[1:]
-            }
-        self._units = _units_of(p)
-        self._times = _times_of(p)
+        watched = self._features_of(p)
         times = np.zeros(len(p))
         if p.time is not None:
             p = p.take(np.argsort(p.time, kind="stable"))
@@ -532,7 +550,7 @@ class Monitor:
                 "tie": np.random.Generator(bits).random(len(p)),
                 "counted": np.ones(len(p), dtype=np.int64),
                 **{"row": row, "end": row + 1, "time": times},
-                **{f"of {x}": _feature(p, x, how) for x, how in self._watched.items()},
+                **{f"of {x}": _feature(p, x, how) for x, how in watched.items()},
             }
         )
         return rows if p.groups is None else _gathered(rows, p.groups)
