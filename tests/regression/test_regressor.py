@@ -79,13 +79,15 @@ def factor(model):
         # has no uncertainty
         ss.RecalibratedRegressor(Ridge(), cv=3),
         ss.RecalibratedRegressor(Ridge(), cv=3, ensemble=True),
+        # has none, and takes no weights
+        quick(KNeighborsRegressor(3), cv=3),
     ],
     expected_failed_checks=lambda model: {
         f"check_sample_weight_equivalence_on_{kind}_data": (
             "neighbours know no weights, so that the regressor is fitted without"
         )
         for kind in ("dense", "sparse")
-        if isinstance(model.regressor, VotingRegressor)
+        if isinstance(model.regressor, (VotingRegressor, KNeighborsRegressor))
     },
 )
 def test_scikit_learns_own_checks_pass(estimator, check):

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from .._support.checks import Floats
+from .._support.columns import effective_weights
 from .._support.notices import gathered, warn
 from .._support.text import listed, quoted
 from ..distributions import Distributions
@@ -181,6 +182,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
         X, groups, weights = indexable(X, groups, sample_weight)
         check_consistent_length(X, target)
+        if weights is not None:
+            effective_weights(weights, target)  # refuses what no weights are
         regressor = self._regressor()
         recalibrator = self._recalibrator()
         has_std = has_uncertainty(regressor)
