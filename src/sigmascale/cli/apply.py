@@ -60,7 +60,7 @@ class Apply(Uncertain, Reading):
         refuse_input(self.output, (*self.files, self.recalibrator))
         written_kind(self.output)  # is checked before anything is read
         levels = (self.coverage, *self.quantiles)
-        if wrong := [x for x in levels if not 0 < x < 1]:
+        if wrong := [level for level in levels if not 0 < level < 1]:
             refuse(f"shares and levels must lie between 0 and 1; found {wrong[0]:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
@@ -97,25 +97,31 @@ class Apply(Uncertain, Reading):
         from ..schema import RECALIBRATED
         from .tables import PLACE, UNTYPED, written_kind
 
-        schema, rows = table.schema, table.rows
+        schema = table.schema
+        rows = table.rows
         made = schema.made if schema.made_of else ()
-        old = [x for x in rows.names if x not in made]
+        old = [name for name in rows.names if name not in made]
         is_u = not made and not schema.is_variance
         u = self.name or f"{schema.uncertainty if is_u else 'u'}{RECALIBRATED}"
+
         # numbers stand beside the cells of the file, which are kept as they are
-        typed = {f"{x} {PLACE}": each for x, each in table.inputs().items()}
-        names, about = list(typed), None
+        typed = {f"{name} {PLACE}": x for name, x in table.inputs().items()}
+        names = list(typed)
         if schema.min_std is not None:
             typed[names[0]] = typed[names[0]].clip(schema.min_std)
-        endings = ["_low", "_high", *(f"_q{x:g}" for x in self.quantiles)]
-        new = {f"{u}{x}": f"{u}{x}" for x in ("", *endings)}
+
+        # new columns, by the names that they will have
+        new = {}
+        for ending in ("", "_low", "_high", *(f"_q{p:g}" for p in self.quantiles)):
+            new[f"{u}{ending}"] = f"{u}{ending}"
+        about = None
         if schema.prediction is not None:
             about = f"{schema.prediction} {PLACE}"
             typed[about] = rows.number(schema.prediction)
             if recalibrator.bias_ is not None:
                 corrected = f"{'' if made else schema.prediction}{RECALIBRATED}"
                 new[corrected.lstrip("_")] = f"{about}{RECALIBRATED}"
-        if taken := [x for x in new if x in old]:
+        if taken := [name for name in new if name in old]:
             refuse(
                 f"there is a column {quoted(taken[0])} already. Choose another with "
                 "--name."
@@ -130,8 +136,8 @@ class Apply(Uncertain, Reading):
             interval=self.coverage,
             name=u,
         )
-        added = [pl.col(x).alias(y) for y, x in new.items()]
-        kept: list[Any] = [pl.col(x) for x in old]
+        added = [pl.col(column).alias(name) for name, column in new.items()]
+        kept: list[Any] = [pl.col(name) for name in old]
         if table.kinds & set(UNTYPED) and written_kind(self.output) not in UNTYPED:
             kept = rows.typed(old, table.schema)
         return lazy.select(*kept, *added), list(new)

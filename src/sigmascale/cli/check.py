@@ -117,14 +117,15 @@ class Check(Columns, Reading):
         """Write the card and badge that were asked for; return lines that say so."""
         from ..report import badge, write_card
 
-        final, words = after or before, [""]
+        final = after or before
+        words = [""]
         if self.card is not None:
             about = {
                 "command": ["sigmascale", *self.words()],
                 "options": judging_options(self),
                 "seed": self.seed,
                 "left_out": table.schema.left_out,
-                "file": ", ".join(Path(x).name for x in self.files),
+                "file": ", ".join(Path(file).name for file in self.files),
                 "file_sha256": _sha256_of_files(self.files),
             }
             how = {"before": before if after else None, "recalibrator": recalibrator}
@@ -136,10 +137,10 @@ class Check(Columns, Reading):
             words.append(f"Badge: {self.badge}")
         return words if len(words) > 1 else []
 
-    def _told(self, found: Validation) -> dict[str, Any]:
+    def _told(self, validation: Validation) -> dict[str, Any]:
         """Return verdicts for machines, which get all scores, too."""
-        scores = {"scores": found.scores.to_dict()} if self.json else {}
-        return {**found.to_dict(), **scores}
+        scores = {"scores": validation.scores.to_dict()} if self.json else {}
+        return {**validation.to_dict(), **scores}
 
     def _code(self, answer: str) -> int:
         """Return what a pipeline is told."""
@@ -155,9 +156,15 @@ def judging_options(command: Check) -> dict[str, Any]:
 
     Only how columns are read and judged: no file is named, and none is written.
     """
-    kept = {x.name for x in (*fields(Columns), *fields(Reading))} - {"json", "quiet"}
-    kept |= {"tolerance", "claim", "level", "confidence", "seed"}
-    return {name: x for name, x in command.to_json().items() if name in kept}
+    kept = _names_of_reading() | {"tolerance", "claim", "level", "confidence", "seed"}
+    said = command.to_json()
+    return {name: value for name, value in said.items() if name in kept}
+
+
+def _names_of_reading() -> set[str]:
+    """Return the options that say how columns are read."""
+    names = {option.name for option in (*fields(Columns), *fields(Reading))}
+    return names - {"json", "quiet"}
 
 
 def _sha256_of_files(files: tuple[str, ...]) -> str | None:
@@ -172,22 +179,23 @@ def _sha256_of_files(files: tuple[str, ...]) -> str | None:
     return digest.hexdigest()
 
 
-def in_options(found: Validation, command: Columns) -> str:
+def in_options(validation: Validation, command: Columns) -> str:
     """Return verdicts as they are printed, with next steps as lines to copy."""
     from .fit import Fit
 
-    shared = {x.name for x in (*fields(Columns), *fields(Reading))} - {"json", "quiet"}
-    said: dict[str, Any] = {x: getattr(command, x) for x in shared}
+    said: dict[str, Any] = {
+        name: getattr(command, name) for name in _names_of_reading()
+    }
     said |= {"files": getattr(command, "files", ())}
     said |= {"output": "r.json", "test_share": 0.3}
     steps = []
-    for step in found.next_steps:
+    for step in validation.next_steps:
         if step.how is None:
             steps.append(f"{step.what}.")
         else:
             line = typed(Fit(**(said | step.how)).words())
             steps.append(f"{step.what}:\n{line}")
-    return found.text(steps)
+    return validation.text(steps)
 
 
 def reported(command: Any, *judged: Any) -> list[str]:

@@ -53,7 +53,8 @@ class Compare(Columns, Reading):
                 "nothing to compare with: name --versus COLUMN, --recalibrator JSON or "
                 "--calibration FILE."
             )
-        was, fitted = None, {}
+        was = None
+        fitted = {}
         for file in self.recalibrators:
             fitted[file], schema = load_fitted(file)
             was = schema if was is None else _union(was, schema, file)
@@ -77,9 +78,9 @@ class Compare(Columns, Reading):
         with table.told(), working("comparing"):
             for name, recalibrator in fitted.items():
                 models[name] = recalibrator.apply(p)
-            found = compare(models, confidence=self.confidence)
-        told = {"data": table.to_dict(), "comparison": found.to_dict()}
-        words = [wrapped(*table.about_columns()), "", str(found)]
+            comparison = compare(models, confidence=self.confidence)
+        told = {"data": table.to_dict(), "comparison": comparison.to_dict()}
+        words = [wrapped(*table.about_columns()), "", str(comparison)]
         return CommandResult(told, "\n".join(words))
 
     def _every(self, known: InputTable) -> dict[str, Recalibrator]:
@@ -87,20 +88,21 @@ class Compare(Columns, Reading):
         from ..recalibrator import Recalibrator
         from ..scaling import SCALINGS
 
-        p, fitted = known.predictions(), {}
+        p = known.predictions()
+        fitted = {}
         with known.told():
-            for name, made in track(SCALINGS.items(), "fitting"):
-                scaling = Recalibrator(made(), random_state=self.seed)
-                fitted[name] = scaling.fit(p)
+            for name, scaling in track(SCALINGS.items(), "fitting"):
+                recalibrator = Recalibrator(scaling(), random_state=self.seed)
+                fitted[name] = recalibrator.fit(p)
         return fitted
 
 
 def _union(one: Schema, other: Schema, file: str) -> Schema:
     """Return the columns that two recalibrators need, which tell of the same u."""
     fields = ("uncertainty", "is_variance", "made_of", "levels", "min_std")
-    if any(getattr(one, x) != getattr(other, x) for x in fields):
+    if any(getattr(one, name) != getattr(other, name) for name in fields):
         refuse(f"{file}: was fitted on another uncertainty, {other.uncertainty}.")
     numbers = dict.fromkeys((*one.numbers, *other.numbers))
     labels = dict.fromkeys((*one.labels, *other.labels))
-    found: Schema = replace(one, numbers=tuple(numbers), labels=tuple(labels))
-    return found
+    union: Schema = replace(one, numbers=tuple(numbers), labels=tuple(labels))
+    return union

@@ -48,16 +48,17 @@ class Demo(Command):
         names = ("calibration.csv", "test.csv", "recalibrator.json", "verdicts.svg")
         files = [str(folder / name) for name in (*names, "report.html")]
         known, test, truth = self._halves(files)
-        models, fitted = {"raw": test}, {}
+        models = {"raw": test}
+        fitted = {}
         with quiet():
-            for name, made in track(SCALINGS.items(), "fitting"):
-                fitted[name] = Recalibrator(made(), random_state=self.seed).fit(known)
-                models[name] = fitted[name].apply(test)
+            for name, scaling in track(SCALINGS.items(), "fitting"):
+                recalibrator = Recalibrator(scaling(), random_state=self.seed)
+                fitted[name] = recalibrator.fit(known)
+                models[name] = recalibrator.apply(test)
         with working("judging the uncertainties"):
-            found = compare(models)
-            before, after = (
-                validate(models[x], rng=self.seed) for x in ("raw", REPORTED)
-            )
+            comparison = compare(models)
+            before = validate(models["raw"], rng=self.seed)
+            after = validate(models[REPORTED], rng=self.seed)
         schema = Schema("u", numbers=("mass", "hetero"), error=("E",))
         save(fitted[REPORTED], files[2], {"schema": schema.to_dict()})
         with working("writing the report"):
@@ -67,13 +68,18 @@ class Demo(Command):
                 part.write_text(plots.svg(shape, alone=True), encoding="utf-8")
             how: dict[str, Any] = {"title": "Synthetic molecules, recalibrated"}
             write_report(files[4], before, after, recalibrator=fitted[REPORTED], **how)
-        away = {
-            name: float(np.expm1(np.sqrt(np.mean(np.log(p.y_std / truth) ** 2))))
-            for name, p in models.items()
-        }
+        distances = {}
+        for name, p in models.items():
+            log_ratio = np.log(p.y_std / truth)
+            distances[name] = float(np.expm1(np.sqrt(np.mean(log_ratio**2))))
         headline = after.compared_with(before)
-        told = {"files": files, "comparison": found.to_dict(), "distances": away}
-        told |= {"before": before.to_dict(), "after": after.to_dict()}
+        told = {
+            "files": files,
+            "comparison": comparison.to_dict(),
+            "distances": distances,
+            "before": before.to_dict(),
+            "after": after.to_dict(),
+        }
         words = [
             wrapped(
                 f"{self.rows} synthetic molecules (seed {self.seed}). Their "
@@ -81,9 +87,9 @@ class Demo(Command):
                 "to composition. Every recalibrator is fitted on one half and judged "
                 "on the other."
             ),
-            f"\n{found}\n",
+            f"\n{comparison}\n",
             "How far u typically is from the truth, which is known here:",
-            *(f"  {name:<12} {x:4.0%}" for name, x in away.items()),
+            *(f"  {name:<12} {away:4.0%}" for name, away in distances.items()),
             f"\n{wrapped(f'Before: {before.headline}')}",
             f"\n{wrapped(f'After {REPORTED}: {headline}')}\n\n{after}",
             "\nWritten: both halves, the recalibrator, a picture and the report:",
@@ -102,7 +108,8 @@ class Demo(Command):
         from .tables import write
 
         data = make_molecules(self.rows, seed=self.seed)
-        p, half = data.predictions, self.rows // 2
+        p = data.predictions
+        half = self.rows // 2
         features = dict(zip(("mass", "hetero"), p.features.values(), strict=True))
         table = pl.DataFrame(
             {"E": p.error, "u": p.y_std, **features, "OxNy": data.group}

@@ -76,7 +76,7 @@ class Fit(Columns, Reading):
                     "--report is about rows that were not fitted: pass --test-share."
                 )
         known = ("u", *self.labels)
-        others = [x for x in (*self.by, *self.parts) if x not in known]
+        others = [name for name in (*self.by, *self.parts) if name not in known]
         features = tuple(dict.fromkeys((*self.features, *others)))
         table = InputTable.open(self.files, self, gaps=None, features=features)
         p = table.predictions()
@@ -143,15 +143,15 @@ class Fit(Columns, Reading):
                 f"--scaling must be one of {', '.join(SCALINGS)}; found "
                 f"{self.scaling!r:.80}."
             )
-        made = SCALINGS[self.scaling]
+        scaling = SCALINGS[self.scaling]
         by = self.by if len(self.by) > 1 else next(iter(self.by), None)
         given = {"n_bins": self.bins, "by": by, "loss": self.loss}
         given = {name: value for name, value in given.items() if value is not None}
-        own = inspect.signature(made).parameters
-        if unknown := [x for x in given if x not in own]:
+        parameters = inspect.signature(scaling).parameters
+        if unknown := [name for name in given if name not in parameters]:
             option = {"n_bins": "--bins"}.get(unknown[0], f"--{unknown[0]}")
             refuse(f"{option} is not for --scaling {self.scaling}, but for binwise.")
-        return made(**given)
+        return scaling(**given)
 
 
 def parted(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
@@ -175,8 +175,9 @@ def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
     import numpy as np
 
     shares = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-    found = np.quantile(recalibrator.predict(p) / p.y_std, list(shares.values()))
-    return dict(zip(shares, found.tolist(), strict=True))
+    factors = recalibrator.predict(p) / p.y_std
+    quantiles = np.quantile(factors, list(shares.values()))
+    return dict(zip(shares, quantiles.tolist(), strict=True))
 
 
 def _in_words(factors: dict[str, float]) -> str:

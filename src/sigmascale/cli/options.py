@@ -8,11 +8,12 @@ Python, and the line that the app shows to be typed (`words`).
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
 from textwrap import fill
@@ -44,8 +45,8 @@ def command(name: str) -> type[Command]:
     """Return the class of a command; its module is loaded now."""
     modules = {"export": "show", "app": "show"}
     module = import_module(f".{modules.get(name, name)}", __package__)
-    found: type[Command] = getattr(module, name.capitalize())
-    return found
+    cls: type[Command] = getattr(module, name.capitalize())
+    return cls
 
 
 def refuse(words: str, code: str = "", **about: Any) -> NoReturn:
@@ -67,12 +68,16 @@ def option(
     The first page of help shows options that are `common`.
     """
     about = {"help": words, "metavar": metavar, "name": name}
-    return field(default=default, metadata=about | {"short": short, "common": common})
+    return dataclasses.field(
+        default=default, metadata=about | {"short": short, "common": common}
+    )
 
 
 def argument(words: str, metavar: str, default: Any = MISSING) -> Any:
     """Return a field that is known by its place."""
-    return field(default=default, metadata={"help": words, "metavar": metavar})
+    return dataclasses.field(
+        default=default, metadata={"help": words, "metavar": metavar}
+    )
 
 
 def tables() -> Any:
@@ -105,9 +110,9 @@ class CommandResult:
 def finite(value: Any) -> Any:
     """Return a value that JSON can hold."""
     if isinstance(value, dict):
-        return {str(key): finite(each) for key, each in value.items()}
+        return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
+        return [finite(item) for item in value]
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return finite(value.tolist()) if hasattr(value, "tolist") else value
@@ -151,16 +156,17 @@ class Command:
         >>> command("check")(files=("a.csv",), features=("mass",)).words()
         ['check', 'a.csv', '--feature=mass']
         """
-        places, named = list[str](), list[str]()
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if "name" not in each.metadata:
-                places += [value] if isinstance(value, str) else value or ()
-            elif value != each.default:
-                named += [*_typed(each, value)]
-        if any(x.startswith("-") and x != "-" for x in places):
-            return [self.verb(), *named, "--", *places]
-        return [self.verb(), *places, *named]
+        arguments: list[str] = []
+        options: list[str] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if "name" not in field.metadata:
+                arguments += [value] if isinstance(value, str) else value or ()
+            elif value != field.default:
+                options += _typed(field, value)
+        if any(_is_flag(word) for word in arguments):
+            return [self.verb(), *options, "--", *arguments]
+        return [self.verb(), *arguments, *options]
 
     def to_json(self) -> dict[str, Any]:
         """Return the command, and the fields that differ from what they are by default.
@@ -168,40 +174,40 @@ class Command:
         >>> command("show")(recalibrator="r.json").to_json()
         {'command': 'show', 'recalibrator': 'r.json'}
         """
-        values = {x.name: (getattr(self, x.name), x.default) for x in fields(self)}
-        told = {
-            k: list(v) if isinstance(v, tuple) else v
-            for k, (v, default) in values.items()
-            if v != default
-        }
-        return {"command": self.verb(), **told}
+        said: dict[str, Any] = {"command": self.verb()}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                said[field.name] = list(value) if isinstance(value, tuple) else value
+        return said
 
     @classmethod
-    def from_json(cls, found: dict[str, Any] | str | bytes) -> Self:
+    def from_json(cls, said: dict[str, Any] | str | bytes) -> Self:
         """Return the command that `to_json` gave; refuse anything else.
 
         >>> Command.from_json('{"command": "show", "recalibrator": "r.json"}').words()
         ['show', 'r.json']
         """
-        if isinstance(found, str | bytes):
-            found = parse_json(found)
-        rest = dict(found) if isinstance(found, dict) else {}
-        name = rest.pop("command", None)
+        if isinstance(said, str | bytes):
+            said = parse_json(said)
+        unread = dict(said) if isinstance(said, dict) else {}
+        name = unread.pop("command", None)
         if name not in COMMANDS:
             refuse(
                 f"`command` must be one of {', '.join(COMMANDS)}; found {name!r:.80}."
             )
-        made = command(str(name))
-        hints, values = get_type_hints(made), {}
-        for each in fields(made):
-            if each.name in rest:
-                value = rest.pop(each.name)
-                values[each.name] = _checked(each, hints[each.name], value)
-            elif each.default is MISSING:
-                refuse(f"{name}: `{each.name}` is missing.")
-        if rest:
-            refuse(f"{name} has no `{next(iter(rest))!s:.80}`.")
-        return made(**values)  # type: ignore[return-value]
+        of_command = command(str(name))
+        hints = get_type_hints(of_command)
+        values = {}
+        for field in fields(of_command):
+            if field.name in unread:
+                value = unread.pop(field.name)
+                values[field.name] = _checked(field, hints[field.name], value)
+            elif field.default is MISSING:
+                refuse(f"{name}: `{field.name}` is missing.")
+        if unread:
+            refuse(f"{name} has no `{next(iter(unread))!s:.80}`.")
+        return of_command(**values)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,26 +284,28 @@ ORDER = {Uncertain: 1, Columns: 2, Reading: 3, Command: 4}  # in pages of help
 # -- JSON ------------------------------------------------------------------------------
 
 
-def _checked(each: Field[Any], hint: Any, value: Any) -> Any:
+def _checked(field: Field[Any], hint: Any, value: Any) -> Any:
     """Return a value of JSON as a field of this type has it."""
     kind, many, optional, choices = _shape(hint)
     if value is None and optional:
         return None
     values = value if isinstance(value, list) else [value]
     allowed = (int, float) if kind is float else (kind,)
-    right = isinstance(value, list) is many
-    right &= all(type(x) in allowed and x in (choices or [x]) for x in values)
-    if not right:
-        what = "a list of " if many else "of "
-        what += f"{', '.join(choices)}" if choices else f"type {kind.__name__}"
-        refuse(f"`{each.name}` must be {what}; found {json.dumps(value):.80}.")
-    values = [kind(x) for x in values]
+    is_right = isinstance(value, list) is many
+    for item in values:
+        is_right &= type(item) in allowed and (not choices or item in choices)
+    if not is_right:
+        must = "a list of " if many else "of "
+        must += ", ".join(choices) if choices else f"type {kind.__name__}"
+        refuse(f"`{field.name}` must be {must}; found {json.dumps(value):.80}.")
+    values = [kind(item) for item in values]
     return tuple(values) if many else values[0]
 
 
 def _shape(hint: Any) -> tuple[type, bool, bool, tuple[str, ...]]:
     """Return a field's plain type, whether it is several or none, and its choices."""
-    many, optional = get_origin(hint) is tuple, NoneType in get_args(hint)
+    many = get_origin(hint) is tuple
+    optional = NoneType in get_args(hint)
     hint = get_args(hint)[0] if many or optional else hint
     choices = get_args(hint) if get_origin(hint) is Literal else ()
     return (str if choices else hint), many, optional, choices
@@ -306,16 +314,24 @@ def _shape(hint: Any) -> tuple[type, bool, bool, tuple[str, ...]]:
 # -- the command line ------------------------------------------------------------------
 
 
-def _flag(each: Field[Any]) -> str:
-    return f"--{each.metadata['name'] or each.name.replace('_', '-')}"
+def _flag(field: Field[Any]) -> str:
+    return f"--{field.metadata['name'] or field.name.replace('_', '-')}"
 
 
-def _typed(each: Field[Any], value: Any) -> Iterator[str]:
-    """Yield how an option is typed; levels stand in one list."""
-    if isinstance(value, tuple) and value and isinstance(value[0], float):
-        value = ",".join(map(repr, value))
-    for one in value if isinstance(value, tuple) else [value]:
-        yield _flag(each) if one is True else f"{_flag(each)}={one}"
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+def _typed(field: Field[Any], value: Any) -> list[str]:
+    """Return how an option is typed; levels stand in one list."""
+    flag = _flag(field)
+    if value is True:
+        return [flag]
+    if not isinstance(value, tuple):
+        return [f"{flag}={value}"]
+    if value and isinstance(value[0], float):
+        return [f"{flag}={','.join(map(repr, value))}"]
+    return [f"{flag}={item}" for item in value]
 
 
 def parse(words: list[str] | None = None) -> Command:
@@ -343,22 +359,28 @@ def parse(words: list[str] | None = None) -> Command:
     cls = command(name)
     end = words.index("--") if "--" in words else len(words)
     parser = _Parser(cls)
-    given, rest = parser.parse_known_args(words[1:end])
-    if unknown := [x for x in rest if x.startswith("-") and x != "-"]:
+    options, others = parser.parse_known_args(words[1:end])
+    if unknown := list(filter(_is_flag, others)):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    values, places = vars(given), [*rest, *words[end + 1 :]]
+    values = vars(options)
+    arguments = [*others, *words[end + 1 :]]
+
+    # arguments are known by their place; the last may take all that are left
     hints = get_type_hints(cls)
-    for each in fields(cls):
-        many = get_origin(hints[each.name]) is tuple
-        if "name" not in each.metadata:
-            if not places and each.default is MISSING:
-                parser.error(f"{each.metadata['metavar']} is missing")
-            values[each.name] = places if many else places.pop(0) if places else None
-            places = [] if many else places
+    for field in fields(cls):
+        many = get_origin(hints[field.name]) is tuple
+        if "name" not in field.metadata:
+            if not arguments and field.default is MISSING:
+                parser.error(f"{field.metadata['metavar']} is missing")
+            if many:
+                values[field.name] = arguments
+                arguments = []
+            else:
+                values[field.name] = arguments.pop(0) if arguments else None
         if many:
-            values[each.name] = tuple(values[each.name] or ())
-    if places:
-        parser.error(f"unrecognized arguments: {' '.join(places)}")
+            values[field.name] = tuple(values[field.name] or ())
+    if arguments:
+        parser.error(f"unrecognized arguments: {' '.join(arguments)}")
     return cls(**values)
 
 
@@ -376,50 +398,55 @@ class _Parser(argparse.ArgumentParser):
     """The options of a command; wrong ones are errors in the input."""
 
     def __init__(self, cls: type[Command], page: str = "") -> None:
-        self.cls, self.page, everything = cls, page, page == "all"
-        places = [x for x in fields(cls) if "name" not in x.metadata]
-        shown = " ".join(_shown(x) for x in places)
-        parts = ["Examples:", *(f"  {x}" for x in cls.examples)]
+        self.cls = cls
+        self.page = page
+        arguments = [field for field in fields(cls) if "name" not in field.metadata]
+        shown = " ".join(map(_shown, arguments))
+        examples = ["Examples:", *(f"  {example}" for example in cls.examples)]
         if len(cls.examples) == 1:
-            parts = [f"Example: {cls.examples[0]}"]
+            examples = [f"Example: {cls.examples[0]}"]
         super().__init__(
             f"sigmascale {cls.verb()}",
             usage=f"sigmascale {cls.verb()} {shown} [OPTIONS]",
             description=str(cls.__doc__).replace("\n    ", "\n").replace("\n\n", "\n"),
-            epilog="\n".join(parts),
+            epilog="\n".join(examples),
             formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
                 prog, max_help_position=28, width=WIDTH
             ),
             allow_abbrev=False,
             add_help=False,
         )
-        hints, own = get_type_hints(cls), self.add_argument_group("Options")
+        hints = get_type_hints(cls)
+        own = self.add_argument_group("Options")
         groups = {"Options": own}
-        for each in sorted(fields(cls), key=lambda x: ORDER.get(_owner(cls, x), 0)):
-            owner = _owner(cls, each)
-            title = str(owner.__doc__) if everything and owner in ORDER else "Options"
+        in_order = sorted(fields(cls), key=lambda x: ORDER.get(_owner(cls, x), 0))
+        for field in in_order:
+            owner = _owner(cls, field)
+            title = "Options"
+            if page == "all" and owner in ORDER:
+                title = str(owner.__doc__)
             if title not in groups:
                 groups[title] = self.add_argument_group(title)
-            self._add(groups[title], each, hints[each.name])
-        words = "this page; --help all shows all options"
+            self._add(groups[title], field, hints[field.name])
         own.add_argument(
             *("-h", "--help"),
             nargs="?",
             metavar="all",
             action=_Help,
             default=argparse.SUPPRESS,
-            help=words,
+            help="this page; --help all shows all options",
         )
 
-    def _add(self, group: Any, each: Field[Any], hint: Any) -> None:
-        about = each.metadata
+    def _add(self, group: Any, field: Field[Any], hint: Any) -> None:
+        about = field.metadata
         how: dict[str, Any] = {"help": about["help"], "metavar": about["metavar"]}
         kind, many, _, choices = _shape(hint)
-        required = each.default is MISSING
-        how |= {"choices": choices} if choices else {}
+        required = field.default is MISSING
+        if choices:
+            how["choices"] = choices
         if "name" not in about:  # `parse` finds them by their place
             if self.page:
-                group.add_argument(each.name, **how)
+                group.add_argument(field.name, **how)
             return
         if kind is bool:
             del how["metavar"]
@@ -428,21 +455,23 @@ class _Parser(argparse.ArgumentParser):
             how["type"] = _levels
         else:
             how |= {"type": kind, "required": required}
-            how |= {"action": "append"} if many else {"default": each.default}
+            how |= {"action": "append"} if many else {"default": field.default}
             if required:
                 how["help"] += " [required]"
-            elif each.default not in (None, ()):
-                how["help"] += f" [{each.default}]"
+            elif field.default not in (None, ()):
+                how["help"] += f" [{field.default}]"
         if not (about["common"] or required or self.page == "all"):
             how["help"] = argparse.SUPPRESS
-        flags = [x for x in (about["short"], _flag(each)) if x]
-        group.add_argument(*flags, dest=each.name, **how)
+        flags = filter(None, [about["short"], _flag(field)])
+        group.add_argument(*flags, dest=field.name, **how)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and which option may be meant."""
         hint = f"See sigmascale {self.cls.verb()} --help."
         if message.startswith("unrecognized arguments:"):
-            known = [x for each in self._actions for x in each.option_strings]
+            known: list[str] = []
+            for action in self._actions:
+                known += action.option_strings
             word = message.split(": ", 1)[1].split()[0].split("=")[0]
             near = get_close_matches(word, known, 1) if word.startswith("-") else []
             hint = f"Did you mean {near[0]}? {hint}" if near else hint
@@ -460,21 +489,23 @@ class _Help(argparse.Action):
         raise SystemExit(PASSED)
 
 
-def _owner(cls: type[Command], each: Field[Any]) -> type[Any]:
+def _owner(cls: type[Command], field: Field[Any]) -> type[Any]:
     """Return the class that declares a field."""
-    owners = [x for x in cls.__mro__ if each.name in vars(x).get("__annotations__", ())]
-    return owners[0]
+    for base in cls.__mro__:
+        if field.name in vars(base).get("__annotations__", ()):
+            return base
+    return cls
 
 
-def _shown(each: Field[Any]) -> str:
-    many = "tuple" in str(each.type)
-    shown = f"{each.metadata['metavar']}{'...' if many else ''}"
-    return shown if each.default is MISSING else f"[{shown}]"
+def _shown(field: Field[Any]) -> str:
+    many = "tuple" in str(field.type)
+    shown = f"{field.metadata['metavar']}{'...' if many else ''}"
+    return shown if field.default is MISSING else f"[{shown}]"
 
 
 def _levels(text: str) -> tuple[float, ...]:
     """Return levels of quantiles."""
-    return tuple(float(x) for x in text.split(","))
+    return tuple(map(float, text.split(",")))
 
 
 def shell(words: Iterable[str]) -> str:

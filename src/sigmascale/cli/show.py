@@ -22,15 +22,21 @@ class Show(Command):
         from ..persistence import load_with_extra
         from ..schema import Schema
 
-        found, extra = load_with_extra(self.recalibrator)
-        told: dict[str, Any] = {"file": self.recalibrator, "kind": type(found).__name__}
-        told |= {"words": found.describe(), "rows": found.n_rows_}
-        told |= {"features": list(found.names_[1:]), "schema": extra.get("schema")}
-        columns = f"u, {', '.join(found.names_[1:])}".rstrip(", ")
+        recalibrator, extra = load_with_extra(self.recalibrator)
+        features = list(recalibrator.names_[1:])
+        told: dict[str, Any] = {
+            "file": self.recalibrator,
+            "kind": type(recalibrator).__name__,
+            "words": recalibrator.describe(),
+            "rows": recalibrator.n_rows_,
+            "features": features,
+            "schema": extra.get("schema"),
+        }
+        columns = ", ".join(["u", *features])
         if told["schema"] is not None:
             columns = str(Schema.from_dict(told["schema"]))
         words = wrapped(f"{self.recalibrator}: {told['words']}", f"Columns: {columns}.")
-        return CommandResult(told, words, recalibrator=found)
+        return CommandResult(told, words, recalibrator=recalibrator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +67,11 @@ class Export(Command):
 
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
         refuse_input(output, [self.recalibrator], ".onnx")
-        found = load(self.recalibrator)
-        to_onnx(found, output, quantiles=self.quantiles, interval=self.coverage)
-        told = {"output": output, "columns": list(found.names_)}
-        words = f"Written: {output} (inputs: {', '.join(found.names_)})."
-        return CommandResult(told, wrapped(words), recalibrator=found)
+        recalibrator = load(self.recalibrator)
+        to_onnx(recalibrator, output, quantiles=self.quantiles, interval=self.coverage)
+        told = {"output": output, "columns": list(recalibrator.names_)}
+        words = f"Written: {output} (inputs: {', '.join(recalibrator.names_)})."
+        return CommandResult(told, wrapped(words), recalibrator=recalibrator)
 
 
 @dataclass(frozen=True, kw_only=True)

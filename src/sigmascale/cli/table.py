@@ -72,7 +72,7 @@ class TypedColumns:
     @cached_property
     def names(self) -> list[str]:
         """What its columns are called."""
-        return [x for x in self.schema if x != PLACE]
+        return [name for name in self.schema if name != PLACE]
 
     def number(self, name: str) -> pl.Expr:
         """Return a column as numbers; what is missing, or is none, is null."""
@@ -105,22 +105,31 @@ class TypedColumns:
 
     def kinds(self, names: Collection[str]) -> dict[str, str]:
         """Return what columns hold: "number" alone, something "mixed", or "text"."""
-        found = {x: "number" if self.schema[x].is_numeric() else "text" for x in names}
-        texts = [x for x in found if self.schema[x] == pl.String]
+        kinds = {}
+        for name in names:
+            kinds[name] = "number" if self.schema[name].is_numeric() else "text"
+        open_names = [name for name in kinds if self.schema[name] == pl.String]
+        if not open_names:
+            return kinds
         # the first rows tell of most columns; all rows are looked at for the others
-        for rows in (self.frame.head(ROWS_LOOKED_AT), self.frame) if texts else ():
-            bad = {f"bad {i}": self.no_number(x).any() for i, x in enumerate(texts)}
-            numbers = [self.number(x).is_not_null().any() for x in texts]
-            some = {f"some {i}": x for i, x in enumerate(numbers)}
-            seen = rows.select(pl.len(), **bad, **some).collect(engine="streaming")
-            row = seen.row(0, named=True)
-            for i, x in enumerate(texts):
-                number = "mixed" if row[f"bad {i}"] else "number"
-                found[x] = number if row[f"some {i}"] else "text"
-            if row["len"] < ROWS_LOOKED_AT:
+        for rows in (self.frame.head(ROWS_LOOKED_AT), self.frame):
+            asked = {}
+            for i, name in enumerate(open_names):
+                asked[f"text {i}"] = self.no_number(name).any()
+                asked[f"number {i}"] = self.number(name).is_not_null().any()
+            answers = rows.select(pl.len(), **asked).collect(engine="streaming")
+            has = answers.row(0, named=True)
+            for i, name in enumerate(open_names):
+                if not has[f"number {i}"]:
+                    kinds[name] = "text"
+                else:
+                    kinds[name] = "mixed" if has[f"text {i}"] else "number"
+            if has["len"] < ROWS_LOOKED_AT:
                 break
-            texts = [x for i, x in enumerate(texts) if not row[f"bad {i}"]]
-        return found
+            open_names = [
+                name for i, name in enumerate(open_names) if not has[f"text {i}"]
+            ]
+        return kinds
 
     def find(self, choice: Choice) -> Schema:
         """Return which columns are what.
@@ -130,22 +139,22 @@ class TypedColumns:
         """
         kinds = self.kinds(self.names)
         plain = replace(choice, features=(), labels=(), exclude=(), all_features=False)
-        some = {x for x, kind in kinds.items() if kind != "text"}
+        may_be_numbers = {name for name, kind in kinds.items() if kind != "text"}
         try:
-            told = find(plain, self.names, some).columns
+            chosen_columns = find(plain, self.names, may_be_numbers).columns
         except ColumnError as problem:
             try:  # by names alone: then it is told that a column holds no numbers
-                told = find(plain, self.names, self.names).columns
+                chosen_columns = find(plain, self.names, self.names).columns
             except ColumnError:
                 raise problem from None
-        mixed = {x for x in choice.features if kinds.get(x) == "mixed"}
-        numbers = {x for x, kind in kinds.items() if kind == "number"}
-        numbers.update(told, mixed)
-        counting, labelled = list[str](), list[str]()
-        if choice.all_features:
-            counting = self.counting()
-            labelled = self.labelled([x for x in kinds if kinds[x] == "text"])
-        return find(choice, self.names, numbers, counting, labelled)
+        numbers = {name for name, kind in kinds.items() if kind == "number"}
+        numbers.update(chosen_columns)
+        numbers.update(name for name in choice.features if kinds.get(name) == "mixed")
+        if not choice.all_features:
+            return find(choice, self.names, numbers, [], [])
+        texts = [name for name, kind in kinds.items() if kind == "text"]
+        labelled = self.labelled(texts)
+        return find(choice, self.names, numbers, self.counting(), labelled)
 
     def typed(self, names: Sequence[str], schema: Schema) -> list[pl.Expr]:
         """Return columns for a format that has types.
@@ -154,40 +163,52 @@ class TypedColumns:
         where they are known to be numbers; "01" and "1.50" stay text.
         """
         numbers = {schema.uncertainty, *schema.numbers, schema.prediction}
-        texts = [x for x in names if self.schema[x] == pl.String]
-        texts = [x for x in texts if x not in schema.labels]
-        point = {
-            x: pl.col(x).str.replace(self.decimal, ".", literal=True) for x in texts
-        }
         kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
-        same = {
-            f"{kind} {x}": text == text.cast(kinds[kind], strict=False).cast(pl.String)
-            for kind in kinds
-            for x, text in point.items()
-        }
-        seen = {k: pl.when(x.any()).then(x.all()) for k, x in same.items()}
-        row = self.frame.select(**seen).collect(engine="streaming").row(0, named=True)
-        made = {x: self.number(x) for x in texts if x in numbers}
-        for kind in ("real", "whole"):
-            found = [x for x in texts if row[f"{kind} {x}"]]
-            made |= {x: point[x].cast(kinds[kind]) for x in found}
-        return [made.get(x, pl.col(x)).alias(x) for x in names]
+        texts = {}
+        is_the_same = {}
+        for name in names:
+            if self.schema[name] != pl.String or name in schema.labels:
+                continue
+            text = pl.col(name).str.replace(self.decimal, ".", literal=True)
+            texts[name] = text
+            for kind, dtype in kinds.items():
+                same = text == text.cast(dtype, strict=False).cast(pl.String)
+                # null where the column has no value at all
+                is_the_same[f"{kind} {name}"] = pl.when(same.any()).then(same.all())
+        answers = self.frame.select(**is_the_same).collect(engine="streaming")
+        fits = answers.row(0, named=True)
+
+        columns = []
+        for name in names:
+            column = pl.col(name)
+            if name in texts and fits[f"whole {name}"]:
+                column = texts[name].cast(kinds["whole"])
+            elif name in texts and fits[f"real {name}"]:
+                column = texts[name].cast(kinds["real"])
+            elif name in texts and name in numbers:
+                column = self.number(name)
+            columns.append(column.alias(name))
+        return columns
 
     def counting(self) -> list[str]:
         """Return columns that begin as numbers of rows do: 0, 1, 2 or 1, 2, 3."""
         head = self.frame.head(ROWS_LOOKED_AT).collect()
-        may = [x for x in head if x.dtype == pl.String or x.dtype.is_integer()]
-        whole = [x.cast(pl.Int64, strict=False) for x in may]
-        return [x.name for x in whole if counts(x) and x.name != PLACE]
+        names = []
+        for column in head:
+            if column.dtype == pl.String or column.dtype.is_integer():
+                whole = column.cast(pl.Int64, strict=False)
+                if counts(whole) and column.name != PLACE:
+                    names.append(column.name)
+        return names
 
     def labelled(self, names: Sequence[str]) -> list[str]:
         """Return columns of text that are features where all columns are."""
         kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
-        texts = [x for x in names if self.schema[x].base_type() in kinds]
-        n_labels = [pl.col(x).n_unique().alias(f"labels {x}") for x in texts]
-        seen = self.frame.select(pl.len(), *n_labels).collect(engine="streaming")
-        n_rows, *counted = seen.row(0)
-        pairs = zip(texts, counted, strict=True)
+        texts = [name for name in names if self.schema[name].base_type() in kinds]
+        n_labels = [pl.col(name).n_unique().alias(f"labels {name}") for name in texts]
+        counted = self.frame.select(pl.len(), *n_labels).collect(engine="streaming")
+        n_rows, *numbers_of_labels = counted.row(0)
+        pairs = zip(texts, numbers_of_labels, strict=True)
         return [name for name, n in pairs if are_labels(n, n_rows)]
 
     def where(self, condition: str) -> pl.LazyFrame:
@@ -200,14 +221,17 @@ class TypedColumns:
         for name in used:
             known(name, self.names, "--where")
         kinds = self.kinds(used)
-        numbers = [x for x in used if kinds[x] == "number"]
-        kept = {x: f"{PLACE} {i}" for i, x in enumerate(used)}
+        numbers = [
+            self.number(name).alias(name) for name in used if kinds[name] == "number"
+        ]
+        copy_of = {name: f"{PLACE} {i}" for i, name in enumerate(used)}
+        copies = [pl.col(name).alias(copy) for name, copy in copy_of.items()]
+        originals = [pl.col(copy).alias(name) for name, copy in copy_of.items()]
         try:
-            lazy = self.frame.with_columns(pl.col(x).alias(y) for x, y in kept.items())
-            lazy = lazy.with_columns(self.number(x).alias(x) for x in numbers)
+            # numbers in text are compared as numbers, and stay text in the rows
+            lazy = self.frame.with_columns(copies).with_columns(numbers)
             lazy = lazy.filter(met)
-            lazy = lazy.with_columns(pl.col(y).alias(x) for x, y in kept.items())
-            lazy = lazy.drop(kept.values())
+            lazy = lazy.with_columns(originals).drop(copy_of.values())
             n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
         except FAILURES as problem:
             raise self._no_condition(condition, problem) from problem
@@ -268,11 +292,12 @@ class InputTable:
                 schema = remembered(was, choice, rows.names, errors=errors)
             for name in also:
                 known(name, rows.names, "--versus")
-            rows, n_read = _with_made(rows, schema), 0
+            rows = _with_made(rows, schema)
+            n_read = 0
             if command.where is not None:
                 n_read = frame.select(pl.len()).collect(engine="streaming").item()
                 rows = TypedColumns(rows.where(command.where), command.decimal)
-            found = cls(
+            table = cls(
                 files=files,
                 command=command,
                 rows=rows,
@@ -281,7 +306,7 @@ class InputTable:
                 n_read=n_read,
                 also=tuple(also),
             )
-            return found._checked(gaps)
+            return table._checked(gaps)
 
     # -- columns as expressions --------------------------------------------------------
 
@@ -293,58 +318,81 @@ class InputTable:
 
     def inputs(self) -> dict[str, pl.Expr]:
         """Return the uncertainty and the features, by name: numbers, or labels."""
-        found = {self.schema.uncertainty: self.uncertainty}
-        found |= {x: self.rows.number(x) for x in self.schema.numbers}
-        return found | {x: self.rows.label(x) for x in self.schema.labels}
+        columns = {self.schema.uncertainty: self.uncertainty}
+        columns |= {name: self.rows.number(name) for name in self.schema.numbers}
+        return columns | {name: self.rows.label(name) for name in self.schema.labels}
 
     def _used(self) -> dict[str, pl.Expr]:
         """Return all columns that rows are made of, as numbers or as they are."""
-        schema, found = self.schema, self.inputs()
-        others = [*schema.error, schema.prediction, schema.weight, *self.also]
-        found |= {x: self.rows.number(x) for x in others if x and x not in found}
-        if schema.groups and schema.groups not in found:
-            found[schema.groups] = self.rows.label(schema.groups)
-        if schema.time and schema.time not in found:
+        schema = self.schema
+        columns = self.inputs()
+        for name in (*schema.error, schema.prediction, schema.weight, *self.also):
+            if name and name not in columns:
+                columns[name] = self.rows.number(name)
+        if schema.groups and schema.groups not in columns:
+            columns[schema.groups] = self.rows.label(schema.groups)
+        if schema.time and schema.time not in columns:
             time = schema.time
             is_number = self.rows.kinds([time])[time] == "number"
-            found[time] = self.rows.number(time) if is_number else pl.col(time)
-        return found
+            columns[time] = self.rows.number(time) if is_number else pl.col(time)
+        return columns
 
     # -- checks ------------------------------------------------------------------------
 
     def _checked(self, gaps: Collection[str] | None) -> InputTable:
         """Refuse values that cannot be used, and missing ones, or leave these out."""
-        schema, used = self.schema, self._used()
+        missing = self._missing()
+        optional = self._optional(gaps)
+        needed = [gap for name, gap in missing.items() if name not in optional]
+        is_lost = pl.any_horizontal(needed)
+
+        # one pass over the rows counts all of it
         bad = self._bad()
-        sources = dict.fromkeys(schema.made_of or (schema.uncertainty,))
-        names = [x for x in (*sources, *used) if x in self.rows.names]
-        missing = {
-            x: (used[x] if x in used else self.rows.number(x)).is_null()
-            for x in dict.fromkeys(names)
-        }
-        optional = {x for x in schema.features if x not in schema.error}
-        # a label that is missing is one more label
-        optional &= optional if gaps is None else {*gaps, *schema.labels}
-        optional -= optional if self.command.drop_missing else {str(schema.prediction)}
-        lost = pl.any_horizontal(x for k, x in missing.items() if k not in optional)
-        counts = {f"bad {i}": x.sum() for i, (*_, x) in enumerate(bad)}
-        counts |= {f"gap {i}": x.sum() for i, x in enumerate(missing.values())}
-        seen = self.rows.frame.select(pl.len(), lost.sum().alias("lost"), **counts)
-        found = seen.collect(engine="streaming").row(0, named=True)
+        counts = {f"bad {i}": where.sum() for i, (_, _, where) in enumerate(bad)}
+        counts |= {f"gap {i}": gap.sum() for i, gap in enumerate(missing.values())}
+        counts["lost"] = is_lost.sum()
+        counted = self.rows.frame.select(pl.len(), **counts).collect(engine="streaming")
+        number_of = counted.row(0, named=True)
+
         for i, (name, words, where) in enumerate(bad):
-            if found[f"bad {i}"]:
-                self._refuse(name, words, where, found[f"bad {i}"])
-        gap_counts = {x: found[f"gap {i}"] for i, x in enumerate(missing)}
-        return self._complete(found["len"], found["lost"], lost, gap_counts, optional)
+            if number_of[f"bad {i}"]:
+                self._refuse(name, words, where, number_of[f"bad {i}"])
+        gap_counts = {name: number_of[f"gap {i}"] for i, name in enumerate(missing)}
+        n_rows, n_lost = number_of["len"], number_of["lost"]
+        return self._complete(n_rows, n_lost, is_lost, gap_counts, optional)
+
+    def _missing(self) -> dict[str, pl.Expr]:
+        """Return where the values of columns are missing, the uncertainty first."""
+        used = self._used()
+        sources = self.schema.made_of or (self.schema.uncertainty,)
+        missing = {}
+        for name in dict.fromkeys([*sources, *used]):
+            if name in self.rows.names:
+                column = used[name] if name in used else self.rows.number(name)
+                missing[name] = column.is_null()
+        return missing
+
+    def _optional(self, gaps: Collection[str] | None) -> set[str]:
+        """Return the features that a row may lack."""
+        schema = self.schema
+        if self.command.drop_missing:
+            return set()
+        optional = set(schema.features) - {*schema.error, str(schema.prediction)}
+        if gaps is not None:
+            # a label that is missing is one more label
+            optional &= {*gaps, *schema.labels}
+        return optional
 
     def _bad(self) -> list[tuple[str, str, pl.Expr]]:
         """Return columns, what may be wrong with them, and where it is."""
-        schema, rows = self.schema, self.rows
+        schema = self.schema
+        rows = self.rows
         sources = schema.made_of or (schema.uncertainty,)
         others = (schema.prediction, schema.weight, *self.also)
-        numbers = (*sources, *schema.numbers, *schema.error, *others)
         bad = []
-        for name in dict.fromkeys(x for x in numbers if x and x not in schema.made):
+        for name in dict.fromkeys([*sources, *schema.numbers, *schema.error, *others]):
+            if not name or name in schema.made:
+                continue
             if rows.schema[name] == pl.String:
                 bad.append((name, "is not a number", rows.no_number(name)))
             infinite = rows.number(name).is_infinite()
@@ -356,7 +404,9 @@ class InputTable:
             judged = weight > 0
             negative = "is negative, and a weight cannot be"
             bad.append((schema.weight, negative, weight < 0))
-        for name in (schema.uncertainty, *self.also) if schema.min_std is None else ():
+        if schema.min_std is not None:
+            return bad
+        for name in (schema.uncertainty, *self.also):
             u = rows.number(name)
             bad.append((name, f"is negative, and {what} cannot be {REMEDY}", u < 0))
             if schema.error:
@@ -368,12 +418,14 @@ class InputTable:
         """Refuse a column in which some values are bad; show the first of them."""
         first = self.rows.frame.filter(where).select(PLACE, name).head(1).collect()
         place, value = first.row(0)
-        code, decimal = "value", self.command.decimal
+        decimal = self.command.decimal
+        code = "value"
         if words.endswith("a number") and decimal == "." and "," in str(value):
             code = "decimal-comma"
             words = f"{words} (a decimal comma? Pass --decimal ,)"
         elif words.endswith("a number") and decimal == "," and "." in str(value):
-            code, words = "decimal-point", "has a point, and --decimal , was passed"
+            code = "decimal-point"
+            words = "has a point, and --decimal , was passed"
         elif words.endswith("a number") and name in self.schema.numbers:
             label = Choice(options=True).called("labels", name)
             words = f"{words} (a label? Pass {label})"
@@ -397,11 +449,11 @@ class InputTable:
         optional: Collection[str],
     ) -> InputTable:
         """Return the rows in which nothing is missing that must be there."""
-        frame, judged = self.rows.frame, bool(self.schema.error)
-        shown = ", ".join(
-            f"{quoted(x)} {n}" for x, n in counts.items() if n and x not in optional
-        )
+        judged = bool(self.schema.error)
         drop = self.command.drop_missing
+        gaps = {name: n for name, n in counts.items() if n}
+        needed = [name for name in gaps if name not in optional]
+        shown = ", ".join(f"{quoted(name)} {gaps[name]}" for name in needed)
         if n_lost and not drop and (judged or n_lost == n_rows):
             remedy = ", or leave these rows out with --drop-missing" if judged else ""
             refuse(
@@ -412,13 +464,14 @@ class InputTable:
                 columns=counts,
             )
         dropped = n_lost if drop else 0
-        least, left = LEAST_ROWS if judged else 1, n_rows - dropped
-        if left < least:
-            found = "1 row" if left == 1 else f"{left} rows"
+        least = LEAST_ROWS if judged else 1
+        n_left = n_rows - dropped
+        if n_left < least:
+            count = "1 row" if n_left == 1 else f"{n_left} rows"
             refuse(
-                f"{found} with all values: too few. At least {least} are needed.",
+                f"{count} with all values: too few. At least {least} are needed.",
                 "few-rows",
-                rows=left,
+                rows=n_left,
                 least=least,
             )
         if n_lost and not dropped:
@@ -427,12 +480,17 @@ class InputTable:
                 f"column: {shown}.",
                 MissingFeatureWarning,
             )
-        if dropped:
-            frame = frame.filter(~lost)
-        gaps = {x: n for x, n in counts.items() if n and x in optional}
-        rows = TypedColumns(frame, self.command.decimal)
-        counted: dict[str, Any] = {"n_rows": left, "n_read": self.n_read or n_rows}
-        return replace(self, rows=rows, dropped=dropped, gaps=gaps, **counted)
+        frame = self.rows.frame
+        return replace(
+            self,
+            rows=TypedColumns(
+                frame.filter(~lost) if dropped else frame, self.command.decimal
+            ),
+            n_read=self.n_read or n_rows,
+            n_rows=n_left,
+            dropped=dropped,
+            gaps={name: n for name, n in gaps.items() if name in optional},
+        )
 
     # -- rows --------------------------------------------------------------------------
 
@@ -445,7 +503,7 @@ class InputTable:
         """Return the rows, or a sample of very many, as everything takes them."""
         # what is made of others, and roots of variances, are there already
         schema = replace(self.schema, is_variance=False, made_of=(), levels=())
-        columns = [each.alias(name) for name, each in self._used().items()]
+        columns = [column.alias(name) for name, column in self._used().items()]
         frame = self.rows.frame.select(columns)
         with self.told():
             if not self.is_large:
@@ -461,11 +519,12 @@ class InputTable:
 
     def batches(self) -> Iterator[InputTable]:
         """Yield tables that memory holds, in the order of the rows."""
-        most, decimal = self.command.most, self.command.decimal
+        most = self.command.most
         if self.is_large and self.schema.groups is not None:
             refuse(f"--groups needs all rows in memory: pass --most {self.n_rows}.")
         for start in range(0, self.n_rows, most):
-            rows = TypedColumns(self.rows.frame.slice(start, most), decimal)
+            batch = self.rows.frame.slice(start, most)
+            rows = TypedColumns(batch, self.command.decimal)
             yield replace(self, rows=rows, n_rows=min(most, self.n_rows - start))
 
     @cached_property
@@ -488,9 +547,9 @@ class InputTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the files, for machines."""
-        one = {"file": self.files[0]} if len(self.files) == 1 else {}
+        is_one = len(self.files) == 1
         return {
-            **(one or {"files": list(self.files)}),
+            **({"file": self.files[0]} if is_one else {"files": list(self.files)}),
             "rows": self.n_rows,
             "rows_read": self.n_read,
             "where": self.command.where,
@@ -509,12 +568,13 @@ class InputTable:
         facts = [count, str(self.schema)]
         if self.dropped:
             facts.append(f"{self.dropped} rows with missing values left out")
-        facts += [f"{x} is missing in {n} rows" for x, n in self.gaps.items()]
+        facts += [f"{name} is missing in {n} rows" for name, n in self.gaps.items()]
         return f"{named(self.files)}: {'; '.join(facts)}."
 
     def about_columns(self) -> list[str]:
         """Return what was taken, and which columns nobody named, in sentences."""
-        schema, words = self.schema, [str(self)]
+        schema = self.schema
+        words = [str(self)]
         if schema.guessed:
             words.append(f"Guessed from their names: {listed(schema.guessed)}.")
         if schema.left_out:
@@ -534,9 +594,9 @@ class InputTable:
 
 def chosen(command: Any, **changed: Any) -> Choice:
     """Return what the options of a command say of the columns."""
-    parts = {part.name for part in fields(Choice)}
-    options = [x.name for x in fields(command) if x.name in parts]
-    said = {name: getattr(command, name) for name in options}
+    of_choice = {field.name for field in fields(Choice)}
+    of_command = [field.name for field in fields(command)]
+    said = {name: getattr(command, name) for name in of_command if name in of_choice}
     return Choice(**said | {"options": True} | changed)
 
 
@@ -544,22 +604,22 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
     """Return rows with prediction and uncertainty, where these are made of others."""
     if not schema.made_of:
         return rows
-    if taken := [x for x in schema.made if x in rows.names]:
+    if taken := [name for name in schema.made if name in rows.names]:
         refuse(f"there is a column {quoted(taken[0])}, which is made. Rename it.")
 
     def values(batch: pl.Series) -> pl.Series:
         table = batch.struct.unnest().to_numpy().astype(float)
-        there = np.isfinite(table).all(axis=1)
-        both = np.full((2, len(table)), np.nan)
-        if there.any():
-            both[:, there] = schema.made_values(table[there])
-        made = zip(schema.made, both, strict=True)
-        return pl.DataFrame({x: y for x, y in made}, nan_to_null=True).to_struct()
+        is_complete = np.isfinite(table).all(axis=1)
+        columns = np.full((2, len(table)), np.nan)
+        if is_complete.any():
+            columns[:, is_complete] = schema.made_values(table[is_complete])
+        made = dict(zip(schema.made, columns, strict=True))
+        return pl.DataFrame(made, nan_to_null=True).to_struct()
 
+    sources = pl.struct([rows.number(name).alias(name) for name in schema.made_of])
     kind = pl.Struct(dict.fromkeys(schema.made, pl.Float64))
-    sources = [rows.number(x).alias(x) for x in schema.made_of]
-    both = pl.struct(sources).map_batches(values, kind, is_elementwise=True)
-    made = [both.struct.field(x) for x in schema.made]
+    both = sources.map_batches(values, kind, is_elementwise=True)
+    made = [both.struct.field(name) for name in schema.made]
     return TypedColumns(rows.frame.with_columns(made), rows.decimal)
 
 
@@ -568,16 +628,16 @@ def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
     from ..persistence import load_with_extra
     from ..recalibrator import Recalibrator
 
-    found, extra = load_with_extra(file)
+    saved, extra = load_with_extra(file)
     with about([file]):
-        if not isinstance(found, Recalibrator):
-            refuse(f"is a {type(found).__name__}, and no recalibrator.")
+        if not isinstance(saved, Recalibrator):
+            refuse(f"is a {type(saved).__name__}, and no recalibrator.")
         if "schema" not in extra:
             refuse(
                 "the recalibrator does not know the columns of files: it was not made "
                 "by `sigmascale fit`."
             )
-        return found, Schema.from_dict(extra["schema"])
+        return saved, Schema.from_dict(extra["schema"])
 
 
 def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str, Any]:
@@ -585,24 +645,28 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
     with about(files), working("reading the table"):
         frame, _ = read(files, command.separator, command.most)
         rows = TypedColumns(frame, command.decimal)
-        names, kinds = rows.names, rows.kinds(rows.names)
-        numeric = {x for x, kind in kinds.items() if kind == "number"}
-        texts = [name for name in names if kinds[name] == "text"]
-        labelled = rows.labelled(texts)
+        names = rows.names
+        kinds = rows.kinds(names)
+        numeric = {name for name, kind in kinds.items() if kind == "number"}
+        labelled = rows.labelled([name for name in names if kinds[name] == "text"])
         guessed, unclear = guess(names, numeric, rows.counting(), labelled)
-        gaps = [rows.number(x) if x in numeric else pl.col(x) for x in names]
-        counts = [x.is_null().sum().alias(f"gap {i}") for i, x in enumerate(gaps)]
-        seen = frame.select(pl.len(), *counts).collect(engine="streaming")
-        head, found = frame.head(n_rows).collect(), seen.row(0, named=True)
-    columns = [
-        {
+        gaps = {}
+        for i, name in enumerate(names):
+            column = rows.number(name) if name in numeric else pl.col(name)
+            gaps[f"gap {i}"] = column.is_null().sum()
+        counted = frame.select(pl.len(), **gaps).collect(engine="streaming")
+        number_of = counted.row(0, named=True)
+        head = frame.head(n_rows).collect()
+    columns = []
+    for i, name in enumerate(names):
+        first = ["" if value is None else str(value) for value in head[name]]
+        about_column = {
             "name": name,
             "kind": "number" if name in numeric else "text",
             "part": guessed[name] or ("label" if name in labelled else None),
-            "missing": found[f"gap {i}"],
-            "first": ["" if x is None else str(x) for x in head[name]],
+            "missing": number_of[f"gap {i}"],
+            "first": first,
         }
-        for i, name in enumerate(names)
-    ]
-    told = [{"words": str(x), **x.fields} for x in unclear]
-    return {"rows": found["len"], "columns": columns, "unclear": told}
+        columns.append(about_column)
+    questions = [{"words": str(problem), **problem.fields} for problem in unclear]
+    return {"rows": number_of["len"], "columns": columns, "unclear": questions}

@@ -108,12 +108,12 @@ def written_kind(path: str) -> str:
     """Return the format that a file is written in by its name; ``-`` is CSV."""
     if path == STANDARD:
         return "csv"
-    kind, packed = kind_of(path, b"{?"), path.lower().endswith(".gz")
-    known = Path(path.lower().removesuffix(".gz")).suffix
-    if known not in sum(KINDS.values(), ()) or (
-        packed and kind in ("parquet", "ipc", "excel")
-    ):
-        endings = ", ".join(each[0] for each in KINDS.values())
+    kind = kind_of(path, b"{?")
+    is_packed = path.lower().endswith(".gz")
+    ending = Path(path.lower().removesuffix(".gz")).suffix
+    is_known = any(ending in endings for endings in KINDS.values())
+    if not is_known or (is_packed and kind in ("parquet", "ipc", "excel")):
+        endings = ", ".join(of_kind[0] for of_kind in KINDS.values())
         refuse(
             f"{path}: the ending of the name says no format that can be written. Use "
             f"one of {endings}; text also with .gz."
@@ -129,8 +129,8 @@ def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
         refuse("the name of a file to write is empty.")
     if endings and not output.lower().endswith(endings):
         refuse(f"{output}: is written as {endings[0][1:].upper()}. Name it so.")
-    for each in inputs:
-        if each != STANDARD and realpath(each) == realpath(output):
+    for file in inputs:
+        if file != STANDARD and realpath(file) == realpath(output):
             refuse(f"{output}: is what is read. Choose another name or folder.")
 
 
@@ -153,41 +153,50 @@ def read(
     Those of up to `most` rows are in memory. All must have the same columns, of the
     same types, but whole numbers may be real ones elsewhere.
     """
-    twice = [x for x, n in Counter(map(realpath, files)).items() if n > 1]
+    twice = [path for path, n in Counter(map(realpath, files)).items() if n > 1]
     if twice:
         refuse(f"{Path(twice[0]).name}: is given twice; its rows would count twice.")
-    parts, kinds = [], set()
+    frames = []
+    kinds = set()
     for number, file in enumerate(files):
         with about([file]):
             lazy, kind = _read(file, separator, most)
         kinds.add(kind)
         place = pl.col(PLACE).cast(pl.Int64) + number * OF_A_FILE
-        parts.append(lazy.with_columns(place))
-    first = parts[0].collect_schema()
-    for file, part in zip(files[1:], parts[1:], strict=True):
-        _check_alike(files[0], first, file, part.collect_schema())
-    if len(parts) == 1:
-        return parts[0], kinds
-    parts = [part.select(first.names()) for part in parts]
-    return pl.concat(parts, how="vertical_relaxed"), kinds
+        frames.append(lazy.with_columns(place))
+    schema = frames[0].collect_schema()
+    for file, frame in zip(files[1:], frames[1:], strict=True):
+        _check_alike(files[0], schema, file, frame.collect_schema())
+    if len(frames) == 1:
+        return frames[0], kinds
+    frames = [frame.select(schema.names()) for frame in frames]
+    return pl.concat(frames, how="vertical_relaxed"), kinds
 
 
-def _check_alike(name: str, first: pl.Schema, other: str, its: pl.Schema) -> None:
+def _check_alike(file: str, schema: pl.Schema, other: str, its: pl.Schema) -> None:
     """Refuse tables whose columns differ; one without a value has any type."""
-    both = [x for x in first if x in its and pl.Null not in (first[x], its[x])]
-    unlike = [
-        x
-        for x in both
-        if first[x] != its[x] and not (first[x].is_numeric() and its[x].is_numeric())
-    ]
     differences = {
-        "lacks": [x for x in first if x not in its],
-        "also has": [x for x in its if x not in first],
-        "has other types in": unlike,
+        "lacks": [name for name in schema if name not in its],
+        "also has": [name for name in its if name not in schema],
+        "has other types in": [
+            name
+            for name in schema
+            if name in its and not _are_alike(schema[name], its[name])
+        ],
     }
-    words = [f"{word} {listed(map(quoted, n))}" for word, n in differences.items() if n]
+    words = []
+    for how, names in differences.items():
+        if names:
+            words.append(f"{how} {listed(map(quoted, names))}")
     if words:
-        refuse(f"{other}: unlike {name}, it {' and '.join(words)}.")
+        refuse(f"{other}: unlike {file}, it {' and '.join(words)}.")
+
+
+def _are_alike(one: pl.DataType, other: pl.DataType) -> bool:
+    """Return whether columns of two types may be one column."""
+    if pl.Null in (one, other):
+        return True
+    return one == other or (one.is_numeric() and other.is_numeric())
 
 
 def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, str]:
@@ -270,17 +279,17 @@ def _check_lines(source: Source) -> None:
     with _opened(source) as file:
         for number, line in enumerate(filter(bytes.strip, file), start=1):
             try:
-                found = parse_json(line)
+                row = parse_json(line)
             except InvalidInputError as problem:
                 refuse(f"cannot be read as NDJSON: row {number}: {problem}")
-            if not isinstance(found, dict):
+            if not isinstance(row, dict):
                 refuse(
                     f"cannot be read as NDJSON: row {number} is no JSON object; there "
                     "must be one a line."
                 )
-            for key, value in found.items():
-                odd = isinstance(value, bool | dict | list)
-                if value is not None and kinds.setdefault(key, odd) != odd:
+            for key, value in row.items():
+                is_odd = isinstance(value, bool | dict | list)
+                if value is not None and kinds.setdefault(key, is_odd) != is_odd:
                     refuse(
                         f"column {quoted(key)}, row {number}: {quoted(value)} is of "
                         "another kind than what stands in other rows."
@@ -328,7 +337,7 @@ def _names(source: Source, head: bytes, mark: str) -> list[str]:
     if any('"' in name for name in names):
         refuse(f"a quote is part of the names {listed(map(quoted, names))}. Rename it.")
     refuse_names(names)
-    other = [x for x in ";\t|," if x != mark and x in names[0]]
+    other = [sign for sign in ";\t|," if sign != mark and sign in names[0]]
     if len(names) == 1 and other:
         comma = other[0] != "," and re.search(rb"\d,\d", head)
         more = ", and --decimal , as commas stand in numbers" if comma else ""
@@ -355,12 +364,12 @@ def refuse_names(names: Sequence[str]) -> None:
 
 def _without_blank_end(lazy: pl.LazyFrame, source: Source, mark: str) -> pl.LazyFrame:
     """Return rows without blank lines at the end; refuse those that lack fields."""
-    columns = [x for x in lazy.collect_schema().names() if x != PLACE]
+    columns = [name for name in lazy.collect_schema().names() if name != PLACE]
     filled = ~pl.all_horizontal(pl.col(columns).is_null())
     gaps = pl.col(columns[-1]).is_null() & filled  # where fields may be lacking
     last = pl.col(PLACE).filter(filled).max()
-    seen = lazy.select(pl.len(), last, gaps.any().alias("gaps"))
-    n_rows, end, has_gaps = seen.collect(engine="streaming").row(0)
+    facts = lazy.select(pl.len(), last, gaps.any().alias("gaps"))
+    n_rows, end, has_gaps = facts.collect(engine="streaming").row(0)
     if has_gaps and len(columns) > 1 and "fields" in (odd := _odd_row(source, mark)):
         refuse(f"{odd}.")
     if (end or 0) < n_rows:
@@ -370,7 +379,9 @@ def _without_blank_end(lazy: pl.LazyFrame, source: Source, mark: str) -> pl.Lazy
 
 def _odd_row(source: Source, mark: str) -> str:
     """Return what is wrong with a delimited text, and where; nothing if unknown."""
-    row, width, inner = -1, 0, 0
+    row = -1  # of the header
+    width = 0  # of the header, in fields
+    inner = 0  # the first row with a quote within a field
     with _as_text(source) as text:
         rows = csv.reader(text, delimiter=mark, strict=True)
         try:
@@ -427,7 +438,7 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
         refuse("the first sheet is empty.")
     (top, header), *others = rows.items()
     first, last = _filled(header)
-    names = ["" if x is None else str(x) for x in header[first : last + 1]]
+    names = ["" if cell is None else str(cell) for cell in header[first : last + 1]]
     refuse_names(names)
     for row, cells in others:
         start, end = _filled(cells)
@@ -438,20 +449,21 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
     places = range(top + 1, others[-1][0] + 1)
     if len(places) * len(names) > MOST_SHEET_CELLS:
         refuse(f"its first sheet claims {len(places) * len(names):,} cells: too many.")
-    found = {PLACE: pl.Series(places)}
-    for x, name in enumerate(names, start=first):
-        column = [
-            rows[row][x] if x < len(rows.get(row, ())) else None for row in places
-        ]
-        found[name] = _column(column)
-    frame = pl.DataFrame([x.alias(str(i)) for i, x in enumerate(found.values())])
-    frame.columns = list(found)  # of which one may be empty
+    columns = [pl.Series("0", places)]
+    for i in range(first, last + 1):
+        cells = []
+        for place in places:
+            of_row = rows.get(place, ())
+            cells.append(of_row[i] if i < len(of_row) else None)
+        columns.append(_column(cells).alias(str(len(columns))))
+    frame = pl.DataFrame(columns)
+    frame.columns = [PLACE, *names]  # of which one may be empty
     return frame.lazy()
 
 
 def _cells(rows: Iterator[Sequence[Any]]) -> dict[int, Sequence[Any]]:
     """Return the cells of rows that hold something, by the sheet's number."""
-    found: dict[int, Sequence[Any]] = {}
+    cells_of_row: dict[int, Sequence[Any]] = {}
     n_cells = 0
     for number, cells in enumerate(rows, start=1):
         n_cells += len(cells)
@@ -459,30 +471,36 @@ def _cells(rows: Iterator[Sequence[Any]]) -> dict[int, Sequence[Any]]:
             refuse(
                 f"its first sheet has more than {MOST_SHEET_CELLS:,} cells: too many."
             )
-        cells = [None if x == "" else x for x in cells]
-        if any(x is not None for x in cells):
-            found[number] = cells
-    return found
+        cells = [None if cell == "" else cell for cell in cells]
+        if any(cell is not None for cell in cells):
+            cells_of_row[number] = cells
+    return cells_of_row
 
 
 def _filled(cells: Sequence[Any]) -> tuple[int, int]:
     """Return the first and the last cell that hold something."""
-    there = [x for x, cell in enumerate(cells) if cell is not None]
-    return there[0], there[-1]
+    filled = [i for i, cell in enumerate(cells) if cell is not None]
+    return filled[0], filled[-1]
 
 
 def _column(cells: list[Any]) -> pl.Series:
     """Return a column of a sheet, of one type if its cells are of one kind."""
-    kinds = {type(x) for x in cells if x is not None}
+    filled = [cell for cell in cells if cell is not None]
+    kinds = {type(cell) for cell in filled}
     if kinds == {int, float}:
         return pl.Series(cells, dtype=pl.Float64, strict=False)
-    if kinds == {datetime} and all(x is None or x.time() == time() for x in cells):
-        return pl.Series([x and x.date() for x in cells])
+    if kinds == {datetime} and all(cell.time() == time() for cell in filled):
+        return pl.Series([cell and cell.date() for cell in cells])
     if len(kinds) == 1 and kinds <= {int, float, bool, str, datetime}:
         return pl.Series(cells)
-    spelled = {True: "TRUE", False: "FALSE"}
-    texts = [spelled[x] if isinstance(x, bool) else x for x in cells]
-    return pl.Series([None if x is None else str(x) for x in texts], dtype=pl.String)
+    return pl.Series([_as_in_text(cell) for cell in cells], dtype=pl.String)
+
+
+def _as_in_text(cell: Any) -> str | None:
+    """Return a cell as a text file would have it."""
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    return None if cell is None else str(cell)
 
 
 def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
@@ -526,12 +544,12 @@ def write(
     """Write a table in the format of the file's name, whole or not at all."""
     kind = written_kind(path)
     for name, dtype in lazy.collect_schema().items():
-        odd = dtype == pl.Object or (
-            kind not in ("parquet", "ipc") and "Binary" in str(dtype)
-        )
+        has_no_place = dtype == pl.Object
+        if kind not in ("parquet", "ipc"):
+            has_no_place |= "Binary" in str(dtype)
         if kind in (*UNTYPED, "excel"):
-            odd |= dtype.is_nested() or dtype == pl.Duration
-        if odd:
+            has_no_place |= dtype.is_nested() or dtype == pl.Duration
+        if has_no_place:
             refuse(
                 f"{path}: cannot be written as {kind.upper()}, which has no place for "
                 f"{dtype}, as column {quoted(name)} holds. Drop it, or write .parquet."

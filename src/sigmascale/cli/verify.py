@@ -100,7 +100,7 @@ class Verify(Columns, Reading):
             said |= judging_options(asked)  # type: ignore[arg-type]
         else:
             said |= _of_python(card)
-        own = {x.name for x in (*fields(Columns), *fields(Reading))}
+        own = {option.name for option in (*fields(Columns), *fields(Reading))}
         said |= {name: x for name, x in self.to_json().items() if name in own}
         check = Command.from_json(
             {**said, "command": "check", "files": list(self.files)}
@@ -111,7 +111,8 @@ class Verify(Columns, Reading):
 
 def _of_python(card: dict[str, Any]) -> dict[str, Any]:
     """Return how a card that no command has made was judged."""
-    judged, data = card.get("judged"), card.get("data")
+    judged = card.get("judged")
+    data = card.get("data")
     if not isinstance(judged, dict) or not isinstance(data, dict):
         return {}
     names = ("tolerance", "claim", "level", "confidence")

@@ -134,16 +134,18 @@ class Watch(Columns, Reading):
 
         if self.state is None or not Path(self.state).exists():
             return None
-        found, extra = load_with_extra(self.state)
+        saved_state, extra = load_with_extra(self.state)
         had = extra.get("begun", {})
-        same = isinstance(found, kind) and isinstance(had, dict)
-        if not same or any(begun[x] not in (None, had.get(x)) for x in begun):
+        is_same = isinstance(saved_state, kind) and isinstance(had, dict)
+        for name, value in begun.items():
+            is_same = is_same and value in (None, had.get(name))
+        if not is_same:
             refuse(
                 f"{self.state}: was begun with another recalibrator, --calibration, "
                 "--groups, --confidence or --follow, and evidence from both does not "
                 "add up. Name another file for a new state."
             )
-        return found, had
+        return saved_state, had
 
     @staticmethod
     def _update(watching: Monitor | Follower, table: InputTable) -> None:
