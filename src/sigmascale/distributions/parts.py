@@ -118,9 +118,9 @@ class Part:
 
     def check(self) -> None:
         """Refuse what are no stretches."""
-        wrong: Any = self.stretches.ndim != 1 or not self.stretches.size
-        wrong = wrong or self.stretches.size > STRETCHED_COVERAGES.size
-        refuse_if(wrong, "a part must have a stretch for each coverage that it tells")
+        size = self.stretches.size
+        fit = self.stretches.ndim == 1 and 0 < size <= STRETCHED_COVERAGES.size
+        refuse_if(not fit, "a part must have a stretch for each coverage that it tells")
         refuse_if((self.stretches < 0).any(), "stretches must be at least 0")
 
     def of_all_coverages(self) -> Floats:
@@ -179,8 +179,8 @@ class Parts:
         refuse_if(not self.axes, "there must be an axis for parts")
         refuse_if(len(self.axes) != len(self.parts), "each axis must have its parts")
         for axis, of_axis in zip(self.axes, self.parts, strict=True):
-            wrong = axis.n_codes != len(of_axis)
-            refuse_if(wrong, "an axis must have a part for each of its codes")
+            must = "an axis must have a part for each of its codes"
+            refuse_if(axis.n_codes != len(of_axis), must)
 
     @classmethod
     def learn(
@@ -193,50 +193,37 @@ class Parts:
         held_out: bool,
     ) -> Parts:
         """Return the parts as rows tell them, which no scale has been learned from."""
-        score = rows.signed_error / scale
-        tables = [
-            (Reaches.of(table, are_radii=z.dim is not None), own)
-            for table, own in z.of_rows(z.codes(scale))
-        ]
-        # which rows are in each part; nothing is known of parts without rows, of which
-        # nothing is promised unless rows were held out
-        everybody = np.arange(rows.n_rows)
-        members: list[list[Ints]] = []
-        for axis in axes:
-            code = codes_along(axis, rows)
-            of_axis = [np.flatnonzero(code == k) for k in range(axis.n_codes)]
-            members.append(
-                [own if own.size or held_out else everybody for own in of_axis]
-            )
+        members = [_members(axis, rows, held_out=held_out) for axis in axes]
 
-        told = [
-            np.zeros((len(of_axis), STRETCHED_COVERAGES.size)) for of_axis in members
+        # of each axis, by code and coverage; that of the coverage 0 is the median
+        n_coverages = STRETCHED_COVERAGES.size
+        stretches = [np.zeros((len(of_codes), n_coverages)) for of_codes in members]
+        score = rows.signed_error / scale
+        tables = list(z.of_rows(z.codes(scale)))
+        reaches = [
+            Reaches.of(table, are_radii=z.dim is not None) for table, _ in tables
         ]
-        for at in range(1, STRETCHED_COVERAGES.size):  # that of 0 is the median
-            stretches = np.empty(rows.n_rows)
-            for reaches, own in tables:
-                stretches[own] = reaches.stretches(score[own], at)
-            for of_codes, of_axis in zip(told, members, strict=True):
-                for k, own in enumerate(of_axis):
-                    of_codes[k, at] = quantile_of_stretches(
-                        stretches[own],
-                        weights_of(rows.weights, own),
+        for at in range(1, n_coverages):
+            of_row = np.empty(rows.n_rows)
+            for reach, (_, rows_of_table) in zip(reaches, tables, strict=True):
+                of_row[rows_of_table] = reach.stretches(score[rows_of_table], at)
+            for of_axis, of_codes in zip(stretches, members, strict=True):
+                for code, rows_of_code in enumerate(of_codes):
+                    of_axis[code, at] = quantile_of_stretches(
+                        of_row[rows_of_code],
+                        weights_of(rows.weights, rows_of_code),
                         STRETCHED_COVERAGES[at],
                         held_out=held_out,
                     )
 
         parts = []
-        for of_codes, of_axis in zip(told, members, strict=True):
-            sizes = [
-                own.size if rows.weights is None else int(rows.weights[own].sum())
-                for own in of_axis
-            ]
-            parts.append(
-                tuple(
-                    Part(size, stretch[np.isfinite(stretch)])
-                    for size, stretch in zip(sizes, of_codes, strict=True)
-                )
-            )
+        for of_axis, of_codes in zip(stretches, members, strict=True):
+            parts_of_axis = []
+            for stretch, rows_of_code in zip(of_axis, of_codes, strict=True):
+                w = weights_of(rows.weights, rows_of_code)
+                size = rows_of_code.size if w is None else int(w.sum())
+                parts_of_axis.append(Part(size, stretch[np.isfinite(stretch)]))
+            parts.append(tuple(parts_of_axis))
         return cls(tuple(axes), tuple(parts), held_out)
 
     @property
@@ -266,24 +253,18 @@ class Parts:
         of the scale.
         """
         codes = [z.codes(scale), *(codes_along(axis, rows) for axis in self.axes)]
-        code_of_row, first = distinct_rows(codes)
+        code_of_row, first_rows = distinct_rows(codes)
         reaches = [Reaches.of(table, are_radii=z.dim is not None) for table in z.tables]
         tables = []
         n_rows = []
-        for row in first:
-            codes_of_row = [code[row] for code in codes[1:]]
-            stretch = np.max(
-                [
-                    of_axis[code]
-                    for of_axis, code in zip(self._stretches, codes_of_row, strict=True)
-                ],
-                axis=0,
-            )
-            tables.append(self._table(reaches[codes[0][row]], stretch, z.dim))
-            sizes = [
-                of_axis[code].n_rows
-                for of_axis, code in zip(self.parts, codes_of_row, strict=True)
-            ]
+        for row in first_rows:
+            stretches = []
+            sizes = []
+            for i, code in enumerate(codes[1:]):
+                stretches.append(self._stretches[i][code[row]])
+                sizes.append(self.parts[i][code[row]].n_rows)
+            reach = reaches[codes[0][row]]
+            tables.append(self._table(reach, np.max(stretches, axis=0), z.dim))
             n_rows.append(min(sizes))
         new = StretchedTables(tuple(tables), np.empty(0), tuple(n_rows), z.dim, z.words)
         return new, code_of_row
@@ -334,8 +315,8 @@ class Parts:
         of_axes = []
         for stretches in self._stretches:
             of_tables = []
-            for own in reaches:
-                reach = own.above if is_above else own.below
+            for of_table in reaches:
+                reach = of_table.above if is_above else of_table.below
                 # the largest of this coverage and of all smaller ones
                 upto = slice(None, at + 1)
                 if at < STRETCHED_COVERAGES.size:
@@ -343,7 +324,7 @@ class Parts:
                 else:
                     of_tables.append(np.full(len(stretches), math.inf))
             of_axes.append(np.array(of_tables))
-        median = np.array([own.median for own in reaches])
+        median = np.array([of_table.median for of_table in reaches])
         return Lookup(share, 1.0 if is_above else -1.0, median, tuple(of_axes))
 
 
@@ -369,6 +350,22 @@ class Lookup:
     sign: float
     median: Floats
     reaches: tuple[Floats, ...]
+
+
+def _members(axis: Axis, rows: Predictions, *, held_out: bool) -> list[Ints]:
+    """Return the rows of each part along an axis.
+
+    Of a part without rows nothing is known: where rows are held out, which have a
+    guarantee, it has none, and else those of all parts stand for it.
+    """
+    code_of_row = codes_along(axis, rows)
+    members = []
+    for code in range(axis.n_codes):
+        rows_of_code = np.flatnonzero(code_of_row == code)
+        if not rows_of_code.size and not held_out:
+            rows_of_code = np.arange(rows.n_rows)
+        members.append(rows_of_code)
+    return members
 
 
 def codes_along(axis: Axis, rows: Predictions) -> Ints:

@@ -150,18 +150,17 @@ class Distributions:
 
     def _repr_html_(self) -> str:
         rows = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
-        some = self[rows]
+        shown = self[rows]
         if self.z.dim is None:
             levels = (0.05, 0.25, 0.5, 0.75, 0.95)
             header = ["row", "mean", "std", *(f"{100 * p:g} %" for p in levels)]
-            numbers = np.column_stack([some.mean, some.std, some.quantile(levels)])
+            numbers = np.column_stack([shown.mean, shown.std, shown.quantile(levels)])
         else:
             header = ["row", "radius that holds 50 %", "90 %"]
-            numbers = np.column_stack([some.radius(0.5), some.radius(0.9)])
-        lines = [
-            [str(row), *(f"{x:.4g}" for x in line)]
-            for row, line in zip(rows, numbers, strict=True)
-        ]
+            numbers = np.column_stack([shown.radius(0.5), shown.radius(0.9)])
+        lines = []
+        for row, of_row in zip(rows, numbers, strict=True):
+            lines.append([str(row), *(f"{number:.4g}" for number in of_row)])
         return f"<p>{self!r}</p>{html_table(header, lines)}"
 
     # -- numbers -----------------------------------------------------------------------
@@ -185,18 +184,20 @@ class Distributions:
         """Return mean and standard deviation of each row, within bounds."""
         if self.z.dim is not None and not self.z.tables:
             return self.location, self.scale
-        first = np.array([each.mean for each in self.z.parts])[self.codes]
-        square = np.array([each.second_moment for each in self.z.parts])[self.codes]
+        means = np.array([table.mean for table in self.z.parts])
+        squares = np.array([table.second_moment for table in self.z.parts])
+        mean = means[self.codes]
+        square = squares[self.codes]
         if self.z.dim is not None:
             return self.location, self.scale * np.sqrt(square)
         for sign, bound in ((1.0, self.bounds[0]), (-1.0, self.bounds[1])):
             if bound is not None:  # of what lies beyond, all moves to the bound
                 at = sign * self._standardised(np.full(len(self), bound))
-                area, second, _ = self._integrals(at, sign)
-                first = first + sign * area
-                square = square + 2 * at * area - 2 * second
-        spread = np.sqrt(np.maximum(square - first**2, 0.0))
-        return self.location + self.scale * first, self.scale * spread
+                area, area_of_area, _ = self._integrals(at, sign)
+                mean = mean + sign * area
+                square = square + 2 * at * area - 2 * area_of_area
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        return self.location + self.scale * mean, self.scale * spread
 
     def quantile(self, levels: Any) -> Floats:
         """Return quantiles.
@@ -215,9 +216,10 @@ class Distributions:
         self._needs_sign("quantile", "radius")
         p = check_levels(levels)
         z = self.z.quantiles(np.atleast_1d(p))[self.codes]
-        found = self.location[:, None] + self.scale[:, None] * z
-        found = np.clip(found, *self.bounds) if any_bound(self.bounds) else found
-        return np.asarray(found if p.ndim else found[:, 0])
+        quantiles = self.location[:, None] + self.scale[:, None] * z
+        if any_bound(self.bounds):
+            quantiles = np.clip(quantiles, *self.bounds)
+        return np.asarray(quantiles if p.ndim else quantiles[:, 0])
 
     def interval(self, coverage: float = 0.9) -> Floats:
         """Return the central limits that hold the truth with some probability.
@@ -314,7 +316,8 @@ class Distributions:
         -------
         array of shape (n_rows, n), or (n_rows, n, d) of vectors
         """
-        generator, count = rng_from(rng), check_count(n, "n")
+        generator = rng_from(rng)
+        count = check_count(n, "n")
         p = generator.random((len(self), count))
         if self.z.dim is not None:
             directions = generator.normal(size=(len(self), count, self.z.dim))
@@ -323,9 +326,9 @@ class Distributions:
                 radii = np.sqrt(self.z.dim) * self._by_table("within", p)
                 directions *= radii[:, :, None]
             return self.location[:, None] + self.scale[:, None, None] * directions
-        draws = self._by_table("within", p)
-        found = self.location[:, None] + self.scale[:, None] * draws
-        return np.clip(found, *self.bounds) if any_bound(self.bounds) else found
+        z = self._by_table("within", p)
+        draws = self.location[:, None] + self.scale[:, None] * z
+        return np.clip(draws, *self.bounds) if any_bound(self.bounds) else draws
 
     # -- vectors -----------------------------------------------------------------------
 
@@ -400,10 +403,11 @@ class Distributions:
             return np.asarray(self.scale * (apart - size))
         levels = (np.arange(N_RADII) + 0.5) / N_RADII
         score = np.empty(len(self))
-        for table, own in self.z.of_rows(self.codes):
+        for table, rows_of_table in self.z.of_rows(self.codes):
             radii = np.sqrt(dim) * table.within(levels)
             between_draws = _mean_distance(radii[:, None], radii, dim).mean()
-            for rows in np.array_split(own, max(1, own.size // 2**12)):
+            n_blocks = max(1, rows_of_table.size // 2**12)
+            for rows in np.array_split(rows_of_table, n_blocks):
                 apart = _mean_distance(r[rows, None], radii, dim).mean(axis=1)
                 score[rows] = apart - between_draws / 2
         return self.scale * score
@@ -415,22 +419,22 @@ class Distributions:
 
     def _integrals(self, at: Floats, sign: float) -> tuple[Floats, Floats, Floats]:
         """Return integrals of the cdf of z, or of −z, up to a number of each row."""
-        found = np.empty((3, len(self)))
-        for part, own in self.z.of_rows(self.codes):
-            part = part if sign > 0 else part.reflected()
-            found[:, own] = part.integrals(at[own])
-        return found[0], found[1], found[2]
+        integrals = np.empty((3, len(self)))
+        for table, rows in self.z.of_rows(self.codes):
+            of_sign = table if sign > 0 else table.reflected()
+            integrals[:, rows] = of_sign.integrals(at[rows])
+        return integrals[0], integrals[1], integrals[2]
 
     def _cdf(self, y: Floats, name: str) -> Floats:
         """Return the probability of what is at most y, or below it, within bounds."""
-        found = self._by_table(name, self._standardised(y))
+        share = self._by_table(name, self._standardised(y))
         low, high = self.bounds
         # at a bound, all that lies beyond it
         if low is not None:
-            found = np.where(y < low if name == "cdf" else y <= low, 0.0, found)
+            share = np.where(y < low if name == "cdf" else y <= low, 0.0, share)
         if high is not None:
-            found = np.where(y >= high if name == "cdf" else y > high, 1.0, found)
-        return found
+            share = np.where(y >= high if name == "cdf" else y > high, 1.0, share)
+        return share
 
     def _standardised(self, y: Floats) -> Floats:
         return np.asarray((y - self.location) / self.scale)
@@ -491,19 +495,18 @@ def check_bounds(bounds: Any) -> Bounds:
     if bounds is None:
         return None, None
     pair = tuple(bounds) if isinstance(bounds, (tuple, list)) else ()
-    numbers = [
-        each
-        for each in pair
-        if isinstance(each, (int, float, np.number)) and np.isfinite(each)
-    ]
-    none = [each for each in pair if each is None]
-    if len(pair) != 2 or len(numbers) + len(none) != 2 or sorted(numbers) != numbers:
+    given = [bound for bound in pair if bound is not None]
+    are_right = len(pair) == 2
+    for bound in given:
+        is_number = isinstance(bound, (int, float, np.number))
+        are_right = are_right and is_number and bool(np.isfinite(bound))
+    if not are_right or sorted(given) != given:
         msg = (
             "`bounds` must be a pair such as (0, None): the lowest and the highest "
             f"value a truth can have, None without one; found {quoted(bounds)}."
         )
         raise InvalidInputError(msg)
-    low, high = (None if each is None else float(each) for each in pair)
+    low, high = (None if bound is None else float(bound) for bound in pair)
     return low, high
 
 

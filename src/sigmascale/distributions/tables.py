@@ -19,6 +19,7 @@ from scipy import special
 
 from .._support.checks import Floats, Ints
 from .._support.notices import warn
+from .._support.weighting import weights_of
 from ..additive import quantile_edges
 from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
@@ -29,7 +30,9 @@ MOST_QUANTILES = 1001  # of all tables of a distribution together
 class Normal:
     """The standard normal distribution, with the methods of a table."""
 
-    mean, second_moment, mean_difference = 0.0, 1.0, 1 / math.sqrt(math.pi)
+    mean = 0.0
+    second_moment = 1.0
+    mean_difference = 1 / math.sqrt(math.pi)
 
     def quantile(self, levels: Floats) -> Floats:
         """Return quantiles."""
@@ -39,7 +42,8 @@ class Normal:
         """Return the probability of what is at most x."""
         return np.asarray(special.ndtr(x))
 
-    within, below = quantile, cdf
+    within = quantile
+    below = cdf
 
     def crps(self, x: Floats) -> Floats:
         """Return continuous ranked probability scores."""
@@ -49,11 +53,14 @@ class Normal:
 
     def integrals(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return integrals up to x: of the cdf, of that, and of the cdf's square."""
-        p, density = special.ndtr(x), _density(x)
-        first = x * p + density
-        second = ((x * x + 1) * p + x * density) / 2
-        both = special.ndtr(x * np.sqrt(2)) / np.sqrt(np.pi)
-        return first, second, x * p**2 + 2 * density * p - both
+        p = special.ndtr(x)
+        density = _density(x)
+        # by parts, as the density's derivative is −x times the density
+        of_cdf = x * p + density
+        of_that = ((x * x + 1) * p + x * density) / 2
+        of_square = x * p**2 + 2 * density * p
+        of_square -= special.ndtr(x * np.sqrt(2)) / np.sqrt(np.pi)
+        return of_cdf, of_that, of_square
 
     def reflected(self) -> Normal:
         """Return the distribution of −z."""
@@ -113,10 +120,10 @@ class QuantileTable:
             values = z[order]
             levels = levels_of_rows(z.size, weights[order])
         if z.size > most:  # closer in the tails, where a line would say least
-            part = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
-            wanted = levels[0] + (levels[-1] - levels[0]) * part
-            new = cls(levels, values, infinite)
-            values, levels = new.quantile(wanted), wanted
+            share = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
+            fewer_levels = levels[0] + (levels[-1] - levels[0]) * share
+            of_all_rows = cls(levels, values, infinite)
+            return cls(fewer_levels, of_all_rows.quantile(fewer_levels), infinite)
         return cls(levels, values, infinite)
 
     @classmethod
@@ -134,11 +141,13 @@ class QuantileTable:
 
     def check(self) -> None:
         """Refuse what are no quantiles."""
-        p, q = self.levels, self.values
-        wrong: Any = p.ndim != 1 or p.shape != q.shape or not p.size
-        wrong = wrong or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any()
-        refuse_if(wrong, "levels of quantiles must ascend between 0 and 1")
-        refuse_if((np.diff(q) < 0).any(), "quantiles must not descend")
+        p = self.levels
+        if p.ndim != 1 or p.shape != self.values.shape or not p.size:
+            ascend = False
+        else:
+            ascend = bool(p[0] > 0 and p[-1] < 1 and (np.diff(p) > 0).all())
+        refuse_if(not ascend, "levels of quantiles must ascend between 0 and 1")
+        refuse_if((np.diff(self.values) < 0).any(), "quantiles must not descend")
 
     def quantile(self, levels: Floats) -> Floats:
         """Return quantiles."""
@@ -163,8 +172,9 @@ class QuantileTable:
     @cached_property
     def _with_ends(self) -> tuple[Floats, Floats]:
         """Levels from 0 to 1, and the values there."""
-        q = self.values
-        return np.concatenate([[0.0], self.levels, [1.0]]), q[[0, *range(q.size), -1]]
+        levels = np.concatenate([[0.0], self.levels, [1.0]])
+        values = np.concatenate([self.values[:1], self.values, self.values[-1:]])
+        return levels, values
 
     @cached_property
     def mean(self) -> float:
@@ -176,7 +186,9 @@ class QuantileTable:
     def second_moment(self) -> float:
         """The mean square."""
         p, q = self._with_ends
-        a, b = q[:-1] - self.mean, q[1:] - self.mean
+        # about the mean, so that nothing cancels; the mean of x² from a to b
+        a = q[:-1] - self.mean
+        b = q[1:] - self.mean
         return float(np.diff(p) @ (a * a + a * b + b * b) / 3) + self.mean**2
 
     @cached_property
@@ -194,7 +206,8 @@ class QuantileTable:
 
     def _segment(self, x: Floats, side: Any) -> tuple[Ints, Floats]:
         """Return the last value up to x, or -1, and the level there or beyond it."""
-        p, q = self.levels, self.values
+        p = self.levels
+        q = self.values
         at = np.searchsorted(q, x, side=side) - 1
         left = np.clip(at, 0, max(0, q.size - 2))
         right = np.minimum(left + 1, q.size - 1)
@@ -223,26 +236,31 @@ class QuantileTable:
     def _area(self, x: Floats) -> tuple[Floats, Ints, Floats, Floats]:
         """Return the integral of the cdf up to x, and what it was found from."""
         at, level = self._segment(x, "right")
-        first, inside = np.maximum(at, 0), at < self.values.size - 1
+        before = np.maximum(at, 0)
+        is_inside = at < self.values.size - 1
         # beyond the last value the cdf is 1 from there on
-        height = np.where(inside, (self.levels[first] + level) / 2, 1.0)
-        width = np.where(at < 0, 0.0, x - self.values[first])
-        area = np.where(at < 0, 0.0, self._areas[first] + width * height)
-        return area, first, width, np.where(inside, level, 1.0)
+        height = np.where(is_inside, (self.levels[before] + level) / 2, 1.0)
+        width = np.where(at < 0, 0.0, x - self.values[before])
+        area = np.where(at < 0, 0.0, self._areas[before] + width * height)
+        return area, before, width, np.where(is_inside, level, 1.0)
 
     def integrals(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return integrals up to x: of the cdf, of that, and of the cdf's square."""
-        p, step = self.levels, np.diff(self.values)
-        a, b = p[:-1], p[1:]
+        # up to each value, where the cdf rises from a to b in each step
+        step = np.diff(self.values)
+        a = self.levels[:-1]
+        b = self.levels[1:]
         squares = np.append(0.0, np.cumsum(step * (a * a + a * b + b * b) / 3))
-        inner = self._areas[:-1] * step + step**2 * (2 * a + b) / 6
-        seconds = np.append(0.0, np.cumsum(inner))
-        area, first, width, level = self._area(x)
-        low = np.where(first < p.size - 1, p[first], 1.0)
-        second = seconds[first] + self._areas[first] * width
-        second = second + width**2 * (2 * low + level) / 6
-        square = squares[first] + width * (low**2 + low * level + level**2) / 3
-        return area, second, square
+        of_steps = self._areas[:-1] * step + step**2 * (2 * a + b) / 6
+        areas_of_areas = np.append(0.0, np.cumsum(of_steps))
+
+        # and from there to x, where it rises from low to level
+        area, before, width, level = self._area(x)
+        low = np.where(before < self.levels.size - 1, self.levels[before], 1.0)
+        area_of_area = areas_of_areas[before] + self._areas[before] * width
+        area_of_area = area_of_area + width**2 * (2 * low + level) / 6
+        square = squares[before] + width * (low**2 + low * level + level**2) / 3
+        return area, area_of_area, square
 
     def reflected(self) -> QuantileTable:
         """Return the distribution of −z."""
@@ -285,25 +303,31 @@ class ZDistribution:
         """Return the tables of z-scores, by bins of about equally many rows."""
         edges = quantile_edges(scale, weights, n_bins)
         code = np.searchsorted(edges, scale, side="right")
-        tables, sizes = [], []
+        most = MOST_QUANTILES // n_bins
+        tables = []
+        sizes = []
         for k in range(edges.size + 1):
-            own = np.flatnonzero(code == k)
-            w = None if weights is None else weights[own]
-            tables.append(QuantileTable.learn(z[own], w, MOST_QUANTILES // n_bins))
-            sizes.append(max(1, int(own.size if w is None else w.sum())))
+            rows = np.flatnonzero(code == k)
+            w = weights_of(weights, rows)
+            tables.append(QuantileTable.learn(z[rows], w, most))
+            sizes.append(max(1, int(rows.size if w is None else w.sum())))
         return cls(tuple(tables), edges, tuple(sizes), dim)
 
     def check(self) -> None:
         """Refuse tables that do not fit the bins."""
         n_tables = len(self.tables)
-        wrong: Any = n_tables != (self.edges.size + 1 if n_tables else self.edges.size)
-        refuse_if(wrong, "a distribution must have a table for each bin of the scale")
-        wrong = len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0
-        refuse_if(wrong, "a distribution must have a number of rows for each table")
-        wrong = (np.diff(self.edges) <= 0).any()
-        refuse_if(wrong, "edges of bins of the scale must ascend")
-        wrong = self.dim is not None and any(x.values[0] < 0 for x in self.tables)
-        refuse_if(wrong, "radii must be at least 0")
+        n_bins = self.edges.size + 1
+        lacks_tables = n_tables != (n_bins if n_tables else self.edges.size)
+        must = "a distribution must have a table for each bin of the scale"
+        refuse_if(lacks_tables, must)
+        lacks_sizes = len(self.n_rows) != n_tables
+        must = "a distribution must have a number of rows for each table"
+        refuse_if(lacks_sizes or self.edges.ndim != 1 or self.dim == 0, must)
+        do_not_ascend = (np.diff(self.edges) <= 0).any()
+        refuse_if(do_not_ascend, "edges of bins of the scale must ascend")
+        if self.dim is not None:
+            are_negative = any(table.values[0] < 0 for table in self.tables)
+            refuse_if(are_negative, "radii must be at least 0")
 
     @property
     def is_stretched(self) -> bool:
@@ -340,10 +364,10 @@ class ZDistribution:
         """Return what a method of each table says of the rows that are its own."""
         if len(self.parts) == 1:
             return np.asarray(getattr(self.parts[0], name)(values))
-        found = np.empty(values.shape)
-        for part, own in self.of_rows(codes):
-            found[own] = getattr(part, name)(values[own])
-        return found
+        results = np.empty(values.shape)
+        for table, rows in self.of_rows(codes):
+            results[rows] = getattr(table, name)(values[rows])
+        return results
 
     def centre(self, n_rows: int) -> Floats:
         """Return the locations of rows without predictions: 0."""
@@ -367,23 +391,24 @@ class ZDistribution:
         self._warn_of_few(levels)
         if self.dim is not None:
             return np.array([table.upwards(levels) for table in self.tables])
-        return np.array([part.quantile(levels) for part in self.parts])
+        return np.array([table.quantile(levels) for table in self.parts])
 
     def _warn_of_few(self, levels: Floats) -> None:
         """Say which levels lie beyond what rows can tell, and how many could."""
         if not self.tables or not levels.size:
             return
-        low = min(float(each.levels[-1]) for each in self.tables)
-        high = max(float(each.levels[0]) for each in self.tables)
-        beyond = levels[(levels > low + 1e-12) | (levels < high - 1e-12)]
+        # within these all tables tell quantiles
+        lowest = max(float(table.levels[0]) for table in self.tables)
+        highest = min(float(table.levels[-1]) for table in self.tables)
+        beyond = levels[(levels > highest + 1e-12) | (levels < lowest - 1e-12)]
         if self.dim is not None:
             beyond = beyond[beyond > 0.5]
         if not beyond.size:
             return
         tail = float(np.minimum(beyond, 1 - beyond).min())
         # of ±z, half as many do
-        first = min(self.tables, key=lambda each: each.levels.size)
-        share = (1 - first.levels[-1]) * (min(self.n_rows) + 1)
+        smallest = min(self.tables, key=lambda table: table.levels.size)
+        share = (1 - smallest.levels[-1]) * (min(self.n_rows) + 1)
         needed = math.ceil(round(min(share, 1.0) / tail, 6)) - 1
         infinite = self.tables[0].infinite
         what = "they are infinite" if infinite else "the outermost is taken for them"
