@@ -85,8 +85,8 @@ class Choice:
             return ", ".join(_in_python(part, value) for part, value in parts.items())
         words = []
         for part, value in parts.items():
-            for each in value if isinstance(value, tuple) else [value]:
-                words.append(self.called(part, str(each)))
+            values = value if isinstance(value, tuple) else (value,)
+            words += [self.called(part, str(one)) for one in values]
         return " ".join(words)
 
 
@@ -106,7 +106,7 @@ def known(name: str | None, names: Sequence[str], asked_by: str) -> str | None:
     """Return a column's name if there is such a column; else suggest the nearest."""
     if name is None or name in names:
         return name
-    by_small = {each.lower(): each for each in reversed(names)}
+    by_small = {column.lower(): column for column in reversed(names)}
     near = get_close_matches(name.lower(), by_small, n=1, cutoff=0.5)
     hint = f"Did you mean {quoted(by_small[near[0]])}? " if near else ""
     msg = (
@@ -159,7 +159,8 @@ def _made_of(
         part = "quantile_columns"
         columns, levels = _levelled(choice)
     elif choice.interval or choice.interval_coverage is not None:
-        part, columns = "interval", [*choice.interval]
+        part = "interval"
+        columns = list(choice.interval)
         called = choice.called("interval_coverage").strip("`")
         share = check_fraction(choice.interval_coverage, called)
         levels = [(1 - share) / 2, (1 + share) / 2]
@@ -204,7 +205,8 @@ def _counting(like: list[str]) -> list[str]:
 
 def _levelled(choice: Choice) -> tuple[list[str], list[float]]:
     """Return the columns of quantiles, and their levels."""
-    columns, levels = [], []
+    columns = []
+    levels = []
     for item in choice.quantile_columns:
         name, _, level = item.rpartition("=")
         columns.append(name)

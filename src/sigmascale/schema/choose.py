@@ -111,7 +111,7 @@ def guess(
     >>> guess(["E_true", "E_model", "sigma", "mass"], ["E_true", "E_model", "sigma"])[0]
     {'E_true': 'reference', 'E_model': 'prediction', 'sigma': 'uncertainty', 'mass': ''}
     """
-    parts = dict.fromkeys(names, "")
+    part_of = dict.fromkeys(names, "")
     try:
         choice = Choice(all_features=True, options=True)
         schema = find(choice, names, numeric, counting, labelled)
@@ -119,14 +119,14 @@ def guess(
         first, *others = problem.fields.get("sets") or [{}]
         for part, name in first.items():
             if all(other.get(part) == name for other in others):
-                parts[name] = part
-        return parts, [problem]
-    parts |= dict.fromkeys(schema.numbers, "feature")
-    parts |= dict.fromkeys(schema.labels, "label")
-    pair = ("error",) if len(schema.error) == 1 else ("reference", "prediction")
-    parts |= dict(zip(schema.error, pair, strict=True))
-    parts[schema.uncertainty] = "variance" if schema.is_variance else "uncertainty"
-    return parts, []
+                part_of[name] = part
+        return part_of, [problem]
+    part_of |= dict.fromkeys(schema.numbers, "feature")
+    part_of |= dict.fromkeys(schema.labels, "label")
+    of_error = ("error",) if len(schema.error) == 1 else ("reference", "prediction")
+    part_of |= dict(zip(schema.error, of_error, strict=True))
+    part_of[schema.uncertainty] = "variance" if schema.is_variance else "uncertainty"
+    return part_of, []
 
 
 # -- of a table for a recalibrator that knows its columns ------------------------------
@@ -183,8 +183,9 @@ def _with_features(
 ) -> Schema:
     """Return a schema with the features that are named, or with all there are."""
     if choice.exclude and not choice.all_features:
-        both = choice.called("exclude"), choice.called("all_features")
-        msg = "{} takes columns out of {}, and needs it.".format(*both)
+        exclude = choice.called("exclude")
+        all_features = choice.called("all_features")
+        msg = f"{exclude} takes columns out of {all_features}, and needs it."
         raise ColumnError(msg, "exclude")
     asked = (*choice.features, *choice.labels)
     used = {schema.uncertainty, *schema.error, *schema.made_of, schema.weight}
@@ -193,22 +194,29 @@ def _with_features(
         raise ColumnError(msg, "features", tuple(map(str, clash)))
 
     # of all features, those whose name or content says that they are none are left out
-    free, unfit = list[str](), list[str]()
+    wanted = list(choice.features)
+    left_out = []
+    texts_left_out = []
     if choice.all_features:
         taken = used.union(asked, choice.exclude, {schema.groups, schema.time})
-        free = [name for name in names if name not in taken]
         output = (*schema.error, schema.uncertainty)
-        unfit = [x for x in free if is_no_feature(x, output) or x in counting]
-    fit = [name for name in free if name not in unfit]
-    texts_left_out = [x for x in fit if x not in numeric and x not in labelled]
+        for name in names:
+            if name in taken:
+                continue
+            if name in counting or is_no_feature(name, output):
+                left_out.append(name)
+            elif name not in numeric and name not in labelled:
+                texts_left_out.append(name)
+            else:
+                wanted.append(name)
 
-    wanted = [*choice.features, *(name for name in fit if name not in texts_left_out)]
-    numbers = [x for x in wanted if x in numeric and x not in choice.labels]
-    labels = [x for x in (*wanted, *choice.labels) if x not in numbers]
+    are_numbers = set(numeric).difference(choice.labels)
+    numbers = [name for name in wanted if name in are_numbers]
+    labels = [name for name in (*wanted, *choice.labels) if name not in are_numbers]
     return replace(
         schema,
         numbers=tuple(dict.fromkeys(numbers)),
         labels=tuple(dict.fromkeys(labels)),
-        left_out=tuple(unfit),
+        left_out=tuple(left_out),
         texts_left_out=tuple(texts_left_out),
     )

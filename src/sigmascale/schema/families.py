@@ -125,9 +125,14 @@ def _is_of_target(quantity: frozenset[str], names: Sequence[str]) -> bool:
     """Return whether words are those of what is predicted, or none."""
     if not quantity:
         return True
-    columns = [read_name(name) for name in names]
-    told = [x.stem for x in columns if x.part in ("reference", "prediction")]
-    return quantity in told or quantity in [words_of(x) - {"median"} for x in names]
+    for name in names:
+        column = read_name(name)
+        is_target = column.part in ("reference", "prediction")
+        if is_target and quantity == column.stem:
+            return True
+        if quantity == words_of(name) - {"median"}:
+            return True
+    return False
 
 
 # -- members ---------------------------------------------------------------------------
@@ -195,23 +200,21 @@ def _intervals_of_observations(names: Sequence[str]) -> list[Family]:
 
 def _intervals(names: Sequence[str], every: Sequence[str]) -> list[Family]:
     """Return pairs of limits, the widest first."""
-    pairs = []
+    share_of_pair: dict[tuple[str, str], float | None] = {}
     for name in names:
         for low, high in _LIMITS.items():
-            other = _other_limit(name, low, high)
-            others = [x for x in every if x not in (name, other)]
-            if other in names and _are_limits(name, low, others):
-                pairs.append((name, other))
-    shares = {pair: _share_of(pair[0]) for pair in pairs}
-    pairs.sort(key=lambda pair: shares[pair] or 0.0, reverse=True)
-    return [
-        Family(
-            pair,
-            "look like limits of intervals",
-            {"interval": pair, "interval_coverage": shares[pair]},
-        )
-        for pair in dict.fromkeys(pairs)
-    ]
+            upper = _other_limit(name, low, high)
+            others = [column for column in every if column not in (name, upper)]
+            if upper in names and _are_limits(name, low, others):
+                share_of_pair[name, upper] = _share_of(name)
+    widest_first = sorted(
+        share_of_pair, key=lambda pair: share_of_pair[pair] or 0.0, reverse=True
+    )
+    found = []
+    for pair in widest_first:
+        choice = {"interval": pair, "interval_coverage": share_of_pair[pair]}
+        found.append(Family(pair, "look like limits of intervals", choice))
+    return found
 
 
 def _other_limit(name: str, low: str, high: str) -> str:

@@ -60,9 +60,12 @@ def guessed(
     together = families([name for name in names if name not in no_part], others)
     related = {name for family in together for name in family.columns}
     free = read_names(name for name in others if name not in related)
-    may = {part: [x for x in free if x.part == part] for part in named}
-    may["uncertainty"] += [x for x in free if x.part == "variance"]
-    may["uncertainty"] = [x for x in may["uncertainty"] if not is_no_deviation(x.name)]
+    may: dict[str, list[NamedColumn]] = {part: [] for part in named}
+    for column in free:
+        if column.part in may:
+            may[column.part].append(column)
+    variances = [column for column in free if column.part == "variance"]
+    may["uncertainty"] = _deviations([*may["uncertainty"], *variances])
     for part, name in named.items():
         if name:
             stem = frozenset[str]() if name in said.made else read_name(name).stem
@@ -96,11 +99,14 @@ def _offered(
     errors: bool,
 ) -> ColumnError:
     """Return the error that columns say an uncertainty, but not as one column does."""
-    sentences, offers = [], []
+    sentences = []
+    offers = []
     for family in together[:MOST_OFFERS]:
         offer = family.choice | _lacking(family, choice, names, numeric, errors=errors)
-        blanks = {x: _BLANKS.get(x, "COLUMN") for x in offer if offer[x] is None}
-        shown = offer | blanks
+        shown = dict(offer)
+        for part, value in offer.items():
+            if value is None:
+                shown[part] = _BLANKS.get(part, "COLUMN")
         columns = listed(map(quoted, family.columns), 3)
         example = choice.example(shown)
         sentences.append(f"{columns} {family.words}: pass {example}.")
@@ -139,7 +145,7 @@ def _agreed(sets: Sequence[dict[str, str]]) -> dict[str, str | None]:
     """Return the column of each part, None where sets of columns differ."""
     agreed: dict[str, str | None] = {}
     for part in sets[0] if sets else {}:
-        names = {each.get(part) for each in sets}
+        names = {columns.get(part) for columns in sets}
         agreed[part] = names.pop() if len(names) == 1 else None
     return agreed
 
@@ -172,7 +178,7 @@ def _unclear(
     names: Sequence[str],
 ) -> ColumnError:
     """Return the error that no column is plainly what is needed, with candidates."""
-    way = next((x for x in ways if all(may[part] for part in x)), ways[0])
+    way = _first_possible(ways, may)
     order = ("uncertainty", "reference", "prediction", "error")
     lacking = [part for part in order if part in way and not may[part]]
 
@@ -180,37 +186,39 @@ def _unclear(
     hints = dict(may)
     if "uncertainty" in lacking:
         # which z_err may be, too
-        hints["uncertainty"] = [x for x in may["error"] if not is_no_deviation(x.name)]
-    told = [column for part in way for column in hints[part]]
-    near = sorted(free, key=lambda x: likeness(x, told), reverse=True)[:MOST_SETS]
-    near = [x for x in free if x in near]  # in the order of the table
-    near = [x for x in near if not is_no_deviation(x.name)]
+        hints["uncertainty"] = _deviations(may["error"])
+    told: list[NamedColumn] = []
+    for part in way:
+        told += hints[part]
+    by_likeness = sorted(free, key=lambda x: likeness(x, told), reverse=True)
+    nearest = by_likeness[:MOST_SETS]
+    near = _deviations([column for column in free if column in nearest])
     if not hints["uncertainty"]:  # but no column without anything of one
-        hints["uncertainty"] = [x for x in near if sounds_like_u(x)]
+        hints["uncertainty"] = [column for column in near if sounds_like_u(column)]
     hinted = [part for part in way if part != "uncertainty" or hints[part]]
-    sets = list[ColumnSet]()
+    sets: list[ColumnSet] = []
     if told:
         sets = best_sets(hinted, {part: hints[part] or near for part in hinted})
     best = sets[0] if sets else {}
 
     # the part to ask for: one that is lacking, that differs, or that fits worst
-    differ = [part for part in hinted if len({each[part].name for each in sets}) > 1]
+    candidates = {part: _candidates(part, sets) for part in hinted}
+    differ = [part for part in hinted if len(candidates[part]) > 1]
     odd = sorted(best, key=lambda part: likeness(best[part], best.values()))
     part = (*lacking, *differ, *odd, "uncertainty")[0]
-    rivals = [each[part].name for each in sets if part in each]
-    rivals = list(dict.fromkeys(rivals))
+    rivals = _candidates(part, sets)
 
-    asked = [x for x in way if not (may[x] and may[x][0].named)]
+    asked = [part for part in way if not (may[part] and may[part][0].named)]
     could = f"; it could be {listed(map(quoted, rivals))}" if rivals else ""
     instead = {"uncertainty": "variance", "reference": "error"}.get(part)
     hint = f" (or {choice.called(instead, 'COLUMN')})" if instead else ""
-    shown = [_as_said(each, asked) for each in sets[:MOST_SETS]]
+    shown = [_as_said(columns, asked) for columns in sets[:MOST_SETS]]
     named = dict.fromkeys(asked, "COLUMN") | (shown[0] if shown else {})
     if "variance" in named:
         named.pop("uncertainty", None)
     # beside nothing like an uncertainty, one of several columns is no example
-    for other in differ if "uncertainty" not in hinted else ():
-        named[other] = "COLUMN"
+    if "uncertainty" not in hinted:
+        named |= dict.fromkeys(differ, "COLUMN")
     msg = (
         f"No column is plainly the {part}{could}. Name it{hint}, for example: "
         f"{choice.example(named)}. The columns are: {listed(map(quoted, names), 12)}."
@@ -221,7 +229,29 @@ def _unclear(
 def _as_said(columns: ColumnSet, asked: Sequence[str]) -> dict[str, str]:
     """Return a set of columns as a user would name it: a variance is called one."""
     said = {}
-    for part in (part for part in asked if part in columns):
-        is_variance = columns[part].part == "variance"
-        said["variance" if is_variance else part] = columns[part].name
+    for part in asked:
+        if part in columns:
+            is_variance = columns[part].part == "variance"
+            said["variance" if is_variance else part] = columns[part].name
     return said
+
+
+def _first_possible(
+    ways: list[tuple[str, ...]], may: dict[str, list[NamedColumn]]
+) -> tuple[str, ...]:
+    """Return the first way whose parts all have a column; the first if none has."""
+    for way in ways:
+        if all(may[part] for part in way):
+            return way
+    return ways[0]
+
+
+def _deviations(columns: Sequence[NamedColumn]) -> list[NamedColumn]:
+    """Return the columns whose names do not say that they are no uncertainties."""
+    return [column for column in columns if not is_no_deviation(column.name)]
+
+
+def _candidates(part: str, sets: Sequence[ColumnSet]) -> list[str]:
+    """Return the columns that play a part in sets, each once."""
+    names = [columns[part].name for columns in sets if part in columns]
+    return list(dict.fromkeys(names))

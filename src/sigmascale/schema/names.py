@@ -135,15 +135,16 @@ def read_names(names: Iterable[str]) -> list[NamedColumn]:
         lonely.add("e")
     beside = []
     for column in columns:
-        words, part = words_of(column.name), column.part
+        words = words_of(column.name)
+        part = column.part
         if words in guesses - truths:  # logS beside logS_pred is what it predicts
             part = "reference"
         elif words in truths - guesses:  # and beside logS_true it is the prediction
             part = "prediction"
         elif plain_text(column.name) in lonely:
             part = ""
-        same = part == column.part
-        beside.append(column if same else NamedColumn(column.name, part, words))
+        is_same = part == column.part
+        beside.append(column if is_same else NamedColumn(column.name, part, words))
     return beside
 
 
@@ -175,16 +176,19 @@ def is_plain(columns: ColumnSet) -> bool:
 
 def best_sets(way: Sequence[str], may: dict[str, list[NamedColumn]]) -> list[ColumnSet]:
     """Return the sets of columns that go together best; none has two parts."""
-    sets, scores = [], []
+    sets = []
+    scores = []
     for columns in product(*(may[part] for part in way)):
         if len({column.name for column in columns}) == len(way):
             sets.append(dict(zip(way, columns, strict=True)))
             scores.append(round(_score(columns), 9))
     best = max(scores, default=0.0)
-    return [each for each, score in zip(sets, scores, strict=True) if score == best]
+    return [sets[i] for i, score in enumerate(scores) if score == best]
 
 
 def _score(columns: Sequence[NamedColumn]) -> float:
     """Return how well columns go together; all of one quantity go best."""
-    parts = (likeness(x, columns) / 2 - _WEAK * x.weak for x in columns)
-    return sum(parts)
+    score = 0.0
+    for column in columns:
+        score += likeness(column, columns) / 2 - _WEAK * column.weak
+    return score
