@@ -107,47 +107,50 @@ class Bets:
     @classmethod
     def begin(cls, stakes: Floats, row: int) -> Bets:
         """Return no evidence, with these stakes, from a row on."""
-        zeros, facts = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
+        zeros = np.zeros(stakes.shape)
+        facts = np.zeros((*stakes.shape, N_FACTS))
         start = np.full(stakes.shape, row)
         return cls(0, stakes, zeros + _NOTHING, zeros, facts, start)
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
         shape = self.stakes.shape
-        shapes = {x.shape for x in (self.started, self.gained, self.start)}
+        shapes = {self.started.shape, self.gained.shape, self.start.shape}
         if shapes != {shape} or self.facts.shape != (*shape, N_FACTS):
             refuse("evidence must have numbers for each kind and size of change.")
         # a mixture over starts owns no more than the best of them has gained, by units
         too_much = self.started > self.gained + 1e-6 * (1 + np.abs(self.gained))
-        wrong = too_much | ((self.gained > 0) & ~(self.facts[..., 0] > 0))
-        refuse_if(wrong.any(), "evidence must be what units have paid")
+        of_nothing = (self.gained > 0) & ~(self.facts[..., 0] > 0)
+        are_unpaid = (too_much | of_nothing).any()
+        refuse_if(are_unpaid, "evidence must be what units have paid")
 
     def follow(self, growth: Floats, facts: Floats) -> Path:
         """Return the evidence after each unit; nothing is changed."""
         units = self.n_units + np.arange(float(len(growth)))
         since = np.cumsum(growth, axis=0)
         # each start time's part of the stake, as if it had been there from the first
-        bet = -np.expm1(-np.log1p(1 / (_PATIENCE + units)) / 2)  # of what is left
-        parts = np.log(not_started(units) * bet)[:, None, None] - (since - growth)
-        parts[0] = np.logaddexp(parts[0], self.started)
-        sizes = since + np.logaddexp.accumulate(parts, axis=0)
+        share = -np.expm1(-np.log1p(1 / (_PATIENCE + units)) / 2)  # of what is left
+        begun = np.log(not_started(units) * share)[:, None, None] - (since - growth)
+        begun[0] = np.logaddexp(begun[0], self.started)
+        sizes = since + np.logaddexp.accumulate(begun, axis=0)
         owned = np.logaddexp.reduce(sizes + self.stakes, axis=2)
-        left = np.log(not_started(units + 1))[:, None]
-        waiting = left + np.logaddexp.reduce(self.stakes, axis=1)
+        not_bet = np.log(not_started(units + 1))[:, None]
+        waiting = not_bet + np.logaddexp.reduce(self.stakes, axis=1)
         return Path(growth, facts, np.logaddexp(owned, waiting), sizes)
 
     def keep(self, path: Path, units: Units) -> None:
         """Take over the end of a path, that of these units."""
-        growth, facts = path.growth, path.facts
+        growth = path.growth
         before = np.cumsum(growth, axis=0) - growth
         at = before.argmin(axis=0)
         least = np.take_along_axis(before, at[None], axis=0)[0]
-        lower = least < -self.gained  # than it has ever been
-        total, earlier = facts.sum(axis=0), np.cumsum(facts, axis=0) - facts
+        is_lowest = least < -self.gained  # than it has ever been
+        total = path.facts.sum(axis=0)
+        earlier = np.cumsum(path.facts, axis=0) - path.facts
         since = total[:, None] - earlier[at, np.arange(len(at))[:, None]]
-        self.facts = np.where(lower[..., None], since, self.facts + total[:, None])
-        self.gained = growth.sum(axis=0) + np.where(lower, -least, self.gained)
-        self.start = np.where(lower, units["row"][at], self.start)
+        self.facts = np.where(is_lowest[..., None], since, self.facts + total[:, None])
+        self.gained = growth.sum(axis=0) + np.where(is_lowest, -least, self.gained)
+        self.start = np.where(is_lowest, units["row"][at], self.start)
         self.started = path.sizes[-1]
         self.n_units += len(growth)
 
@@ -210,11 +213,15 @@ class Watched:
             The feature.
         """
         limits, labels = _parts_of(None if name is None else units[f"of {name}"])
-        kinds, sizes = _STAKED_SHARES[: 2 * len(units.ranked)], np.array(WEIGHTS)
-        if name is not None:
+        if name is None:
+            kinds = _STAKED_SHARES[: 2 * len(units.ranked)]
+            sizes = np.array(WEIGHTS)
+        else:
             if max(limits.size + 1, len(labels)) < 2:
                 return None
-            kinds, sizes = np.ones(2 * _members(limits, labels).shape[1]), np.ones(2)
+            n_regions = _members(limits, labels).shape[1]
+            kinds = np.ones(2 * n_regions)
+            sizes = np.ones(2)
             units = units.unsigned
         stakes = share * np.outer(kinds / kinds.sum(), sizes / sizes.sum())
         evidence = Bets.begin(np.log(stakes), int(units["end"][-1]))
@@ -225,21 +232,20 @@ class Watched:
     def check(self) -> None:
         """Refuse limits that do not ascend, and evidence of other regions."""
         n_kinds = (2, 4) if self.name is None else (2 * self.members.shape[1],)
-        if (
-            len(self.evidence.stakes) not in n_kinds
-            or (np.diff(self.limits) <= 0).any()
-        ):
+        has_all = len(self.evidence.stakes) in n_kinds
+        if not has_all or (np.diff(self.limits) <= 0).any():
             refuse("there must be evidence for each region, and limits that ascend.")
 
     def look_at(self, units: Units) -> tuple[Path, Floats]:
         """Return what units pay and the evidence after each; and the ranks of sizes."""
-        parts, kinds = self._parts(units), self._kinds(units)
-        payment = self.urns.pay(units if self.name is None else units.unsigned, kinds)
+        ranked = units if self.name is None else units.unsigned
+        payment = self.urns.pay(ranked, self._kinds(units))
         bets: Any = slice(None) if self.name is None else _IN_REGIONS
         # the regions of each unit; what is unknown is in none
         members = np.vstack([self.members, np.zeros((1, self.members.shape[1]))])
-        inside = members[parts][:, None, :, None]
-        n, n_sizes = len(units), self.evidence.stakes.shape[1]
+        inside = members[self._parts(units)][:, None, :, None]
+        n = len(units)
+        n_sizes = self.evidence.stakes.shape[1]
         logs = np.log(payment.ratios[:, bets]).reshape(n, -1, 1, n_sizes)
         growth = (logs * inside).reshape(n, -1, n_sizes)
         facts = payment.facts[:, None, None] * inside
@@ -253,13 +259,14 @@ class Watched:
         values = units[f"of {self.name}"]
         if self.labels:
             place = {label: i for i, label in enumerate(self.labels)}
-            return np.array([place.get(each, len(place)) for each in values.tolist()])
+            return np.array([place.get(label, len(place)) for label in values.tolist()])
         parts = np.searchsorted(self.limits, values, side="right")
         return np.where(np.isnan(values), self.limits.size + 1, parts)
 
     def _kinds(self, units: Units) -> Ints:
         """Return a number for each part and size of group; -1 for what is unknown."""
-        parts, n_parts = self._parts(units), len(self.members)
+        parts = self._parts(units)
+        n_parts = len(self.members)
         return np.where(parts < n_parts, parts + n_parts * units["counted"], -1)
 
     @property
@@ -269,7 +276,8 @@ class Watched:
 
     def words(self, kind: int) -> str:
         """Return which rows belong to the region of a kind."""
-        name, n_regions = self.name or "", self.members.shape[1]
+        name = self.name or ""
+        n_regions = self.members.shape[1]
         parts = np.flatnonzero(self.members[:, kind % n_regions])
         if self.labels:
             return label_words(name, self.labels[parts[0]])
@@ -280,14 +288,14 @@ class Watched:
 def _parts_of(values: Any) -> tuple[Floats, tuple[str, ...]]:
     """Return limits between tenths of numbers, or the most frequent labels."""
     if values is not None and values.dtype.kind != "f":
-        found, counts = np.unique(values, return_counts=True)
+        labels, counts = np.unique(values, return_counts=True)
         often = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
-        return np.empty(0), tuple(found[often].tolist())
-    known = np.empty(0) if values is None else values[~np.isnan(values)]
-    if not known.size:
-        return known, ()
-    tenths = np.quantile(known, np.arange(1, _N_TENTHS) / _N_TENTHS)
-    return np.unique(tenths[tenths > known.min()]), ()
+        return np.empty(0), tuple(labels[often].tolist())
+    numbers = np.empty(0) if values is None else values[~np.isnan(values)]
+    if not numbers.size:
+        return numbers, ()
+    tenths = np.quantile(numbers, np.arange(1, _N_TENTHS) / _N_TENTHS)
+    return np.unique(tenths[tenths > numbers.min()]), ()
 
 
 def _members(limits: Floats, labels: tuple[str, ...]) -> Floats:

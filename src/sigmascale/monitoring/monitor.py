@@ -363,7 +363,8 @@ class Monitor:
         random_state: int = 0,
     ) -> None:
         if isinstance(normal, Predictions) and reference is None:
-            normal, reference = None, normal
+            reference = normal
+            normal = None
         if normal is not None and not hasattr(normal, "scale_"):
             msg = (
                 "`normal` must be a fitted Recalibrator, or Predictions whose errors "
@@ -385,7 +386,8 @@ class Monitor:
         self._first: Units | None = None
         self._overall: Watched | None = None  # all rows; None until something is normal
         self._regions: tuple[Watched, ...] | None = None  # None until they are known
-        self._reference, self._stream = Neighbours(), Neighbours()
+        self._reference = Neighbours()
+        self._stream = Neighbours()
         self._log_evidence = 0.0
         self._history: Floats = np.empty((0, 2 + len(COLUMNS)))
         self._alarm: Alarm | None = None
@@ -454,28 +456,33 @@ class Monitor:
         p = check_predictions(p)
         self._check_goes_on(p)
         units = self._ranked(p)
-        known = self._overall is not None and len(self._overall.evidence.stakes) // 2
-        if len(units.ranked) != (known or len((self._first or units).ranked)):
+        if self._overall is not None:
+            n_ranked = len(self._overall.evidence.stakes) // 2
+        else:
+            n_ranked = len((self._first or units).ranked)
+        if len(units.ranked) != n_ranked:
             msg = "All batches must be vectors, or none, as what is normal is."
             raise InvalidInputError(msg, "vectors")
         self._take(p)  # nothing refuses it any more
         if self._regions is None and self._alarm is None:
-            first = units.take([]) if self._first is None else self._first
-            missing = self._burn_in - len(first)
-            self._first = first.plus(units.take(slice(missing)))
+            earlier = units.take([]) if self._first is None else self._first
+            missing = self._burn_in - len(earlier)
+            self._first = earlier.plus(units.take(slice(missing)))
             if self._overall is not None:  # what is normal is known, but not where
                 self._look_at(units.take(slice(missing)))
             if len(self._first) < self._burn_in:
                 return self
             self._begin(self._first)
-            self._first, units = None, units.take(slice(missing, None))
+            self._first = None
+            units = units.take(slice(missing, None))
         for start in range(0, len(units), _PIECE):
             self._look_at(units.take(slice(start, start + _PIECE)))
         return self
 
     def _check_goes_on(self, p: Predictions) -> None:
         """Refuse a batch that does not go on with the stream; nothing is changed."""
-        units, times = _units_of(p), _times_of(p)
+        units = _units_of(p)
+        times = _times_of(p)
         if self._n_rows and (units, times) != (self._units, self._times):
             msg = (
                 "All batches must have groups or none of them, and times of one kind "
@@ -491,11 +498,8 @@ class Monitor:
                 "p.with_features, or begin a new monitor."
             )
             raise InvalidInputError(msg, "features")
-        if (
-            self._n_rows
-            and p.time is not None
-            and _seconds(p.time)[0] < self._last_time
-        ):
+        begin = 0.0 if p.time is None else _seconds(p.time)[0]
+        if self._n_rows and begin < self._last_time:
             msg = (
                 "Times must not go back: the first of this batch lies before the last "
                 "of those before it. Pass rows in order, or without `time`."
@@ -527,8 +531,9 @@ class Monitor:
         """Return the features that are watched: those of the first rows."""
         if self._watched is not None:
             return self._watched
-        labels = {name: p.is_labelled(name) for name in p.names[1:]}
-        return {name: "labels" if x else "numbers" for name, x in labels.items()}
+        return {
+            name: "labels" if p.is_labelled(name) else "numbers" for name in p.names[1:]
+        }
 
     def _ranked(self, p: Predictions, stream: int = 0) -> Units:
         """Return rows as they are ranked, after they are recalibrated."""
@@ -543,16 +548,15 @@ class Monitor:
         # each row has its own random number, however rows are divided into batches
         bits = np.random.PCG64([self._seed, stream]).advance(self._n_rows)
         row = self._n_rows + np.arange(len(p))
-        rows = Units(
-            {
-                "size": p.abs_z,
-                **({} if p.is_vector else {"z": p.z}),
-                "tie": np.random.Generator(bits).random(len(p)),
-                "counted": np.ones(len(p), dtype=np.int64),
-                **{"row": row, "end": row + 1, "time": times},
-                **{f"of {x}": _feature(p, x, how) for x, how in watched.items()},
-            }
-        )
+        columns: dict[str, Any] = {"size": p.abs_z}
+        if not p.is_vector:
+            columns["z"] = p.z
+        columns["tie"] = np.random.Generator(bits).random(len(p))
+        columns["counted"] = np.ones(len(p), dtype=np.int64)
+        columns |= {"row": row, "end": row + 1, "time": times}
+        for name, kind in watched.items():
+            columns[f"of {name}"] = _feature(p, name, kind)
+        rows = Units(columns)
         return rows if p.groups is None else _gathered(rows, p.groups)
 
     # -- what is normal ----------------------------------------------------------------
@@ -574,20 +578,22 @@ class Monitor:
 
         Tables of the quantiles of n rows stand for n z-scores, or 1,000 if n is more.
         """
-        found = recalibrator.distribution_
-        total = sum(found.n_rows)
+        distribution = recalibrator.distribution_
+        total = sum(distribution.n_rows)
         if total < LEAST_UNITS:  # or normal, which says nothing of the rows
             return
-        sizes = [-(-n * min(total, _MOST_NORMAL) // total) for n in found.n_rows]
-        parts = [
-            np.interp(np.arange(1, n + 1) / (n + 1), table.levels, table.values)
-            for n, table in zip(sizes, found.tables, strict=True)
-        ]
-        z = np.concatenate(parts)
+        z_of_tables = []
+        for n_rows, table in zip(distribution.n_rows, distribution.tables, strict=True):
+            n = -(-n_rows * min(total, _MOST_NORMAL) // total)  # its share, rounded up
+            levels = np.arange(1, n + 1) / (n + 1)
+            z_of_tables.append(np.interp(levels, table.levels, table.values))
+        z = np.concatenate(z_of_tables)
         zeros = np.zeros(z.size, dtype=np.int64)
         ties = np.random.default_rng([self._seed, 1]).random(z.size)
         columns = {"size": np.abs(z), "tie": ties, "counted": zeros + 1, "end": zeros}
-        normal = Units(columns | ({"z": z} if found.dim is None else {}))
+        if distribution.dim is None:
+            columns["z"] = z
+        normal = Units(columns)
         self._overall = Watched.begin(normal, 1 - _FOR_REGIONS, _FIRST)
 
     def _begin(self, normal: Units) -> None:
@@ -597,8 +603,8 @@ class Monitor:
             share = 1 - _FOR_REGIONS if names else 1.0
             self._overall = Watched.begin(normal, share, self._burn_in)
         share = _FOR_REGIONS / max(1, len(names))
-        found = [Watched.begin(normal, share, LEAST_UNITS, name) for name in names]
-        self._regions = tuple(each for each in found if each is not None)
+        regions = [Watched.begin(normal, share, LEAST_UNITS, name) for name in names]
+        self._regions = tuple(region for region in regions if region is not None)
 
     # -- evidence ----------------------------------------------------------------------
 
@@ -607,18 +613,23 @@ class Monitor:
         if self._alarm is not None or self._overall is None or not len(units):
             return
         watches = [self._overall, *(self._regions or ())]
-        found = [each.look_at(units) for each in watches]
-        best = np.max([path.kinds.max(axis=1) for path, _ in found], axis=0)
+        looks = [watch.look_at(units) for watch in watches]
+        best = np.max([path.kinds.max(axis=1) for path, _ in looks], axis=0)
         crossed = best >= -math.log(1 - self._confidence)
-        end = int(np.argmax(crossed)) + 1 if crossed.any() else len(units)
-        seen, paths = units.take(slice(end)), [path.until(end) for path, _ in found]
+        is_alarm = bool(crossed.any())
+
+        # what comes after an alarm is not looked at
+        end = int(np.argmax(crossed)) + 1 if is_alarm else len(units)
+        looked_at = units.take(slice(end))
+        paths = [path.until(end) for path, _ in looks]
         for watch, path in zip(watches, paths, strict=True):
-            watch.evidence.keep(path, seen)
-        self._stream.look_at(found[0][1][:end])
+            watch.evidence.keep(path, looked_at)
+        _, ranks = looks[0]
+        self._stream.look_at(ranks[:end])
         self._log_evidence = float(best[end - 1])
-        self._remember(seen, paths, last=bool(crossed.any()))
-        if crossed.any():
-            self._raise(watches, paths[0].kinds[-1], seen)
+        self._remember(looked_at, paths, last=is_alarm)
+        if is_alarm:
+            self._raise(watches, paths[0].kinds[-1], looked_at)
 
     def _remember(self, units: Units, paths: list[Path], *, last: bool) -> None:
         """Add points to the history: after every tenth unit, and at the alarm."""
@@ -635,26 +646,29 @@ class Monitor:
 
     def _raise(self, watches: list[Watched], last: Floats, units: Units) -> None:
         """Raise the alarm of the kind that the rows since its start speak for most."""
-        gained = [each.evidence.gained.max(axis=1) for each in watches]
-        inside = [each.max() for each in gained[1:]]
-        where, kind = 0, int(last.argmax())
-        if max(inside, default=-np.inf) > gained[0].max() + _LUCK:
-            where = 1 + int(np.argmax(inside))
-            kind = int(gained[where].argmax())
-        watch, found = watches[where], watches[where].evidence
-        at = found.best(kind)
-        facts = found.facts[at]
-        biased = watch.name is None and kind >= 2
+        gained = [watch.evidence.gained.max(axis=1) for watch in watches]
+        of_features = [of_kinds.max() for of_kinds in gained[1:]]
+        if max(of_features, default=-np.inf) > gained[0].max() + _LUCK:
+            at_watch = 1 + int(np.argmax(of_features))
+            kind = int(gained[at_watch].argmax())
+        else:
+            at_watch = 0
+            kind = int(last.argmax())
+        watch = watches[at_watch]
+        at = watch.evidence.best(kind)
+        facts = watch.evidence.facts[at]
+        since = int(watch.evidence.start[at])
+        is_bias = watch.name is None and kind >= 2
         self._alarm = Alarm(
             kind="region" if watch.name else _KINDS[kind],
-            since=int(found.start[at]),
-            size=_rounded(facts[2 if biased else 1] / facts[0]),
+            since=since,
+            size=_rounded(facts[2 if is_bias else 1] / facts[0]),
             row=int(units["end"][-1]),
             evidence=self.state.evidence,
             confidence=self._confidence,
             units=self._units,
             caution=self._caution,
-            since_time=self._time_of(int(found.start[at]) + 1),
+            since_time=self._time_of(since + 1),
             time=self._time_of(int(units["end"][-1])),
             column=watch.name,
             region=watch.words(kind) if watch.name else None,
@@ -689,15 +703,16 @@ class Monitor:
     def from_state(cls, parts: dict[str, Any]) -> Monitor:
         """Return the monitor of a file; it goes on bit for bit."""
         new = cls()
-        vars(new).update({f"_{name}": each for name, each in parts.items()})
+        vars(new).update({f"_{name}": part for name, part in parts.items()})
         return new
 
     def check(self) -> None:
         """Refuse parts of a file that no monitor has."""
-        wrong = self._history.shape[1:] != (2 + len(COLUMNS),)
-        refuse_if(wrong, "a history must have a column for each kind of evidence")
-        wrong = not 0 < self._confidence < 1
-        refuse_if(wrong, "confidence must lie between 0 and 1")
+        has_all_columns = self._history.shape[1:] == (2 + len(COLUMNS),)
+        must = "a history must have a column for each kind of evidence"
+        refuse_if(not has_all_columns, must)
+        is_share = 0 < self._confidence < 1
+        refuse_if(not is_share, "confidence must lie between 0 and 1")
 
 
 def _units_of(p: Predictions) -> str:
@@ -737,31 +752,31 @@ def _feature(p: Predictions, name: str, kind: str) -> Any:
     """Return a feature that is watched: numbers, or labels as text."""
     column = p.columns[p.position(name, "features")]
     if kind == "labels":
-        return np.array([each or "missing" for each in p.labels(name).values()])
+        return np.array([label or "missing" for label in p.labels(name).values()])
     # which refuses labels; numbers may be missing
     return p.numbers(name) if p.is_labelled(name) else column
 
 
 def _gathered(rows: Units, groups: Ints) -> Units:
     """Return the groups of rows, in the order of the first row of each."""
-    _, first, code, total = np.unique(
+    _, first_row, code, total = np.unique(
         groups, return_index=True, return_inverse=True, return_counts=True
     )
-    order = np.argsort(first)
-    code, total = np.argsort(order)[code], total[order]
+    order = np.argsort(first_row)
+    code = np.argsort(order)[code]
+    total = total[order]
     counted = _counted(total)
     # the place of each row within its group
     place = np.empty(code.size, dtype=np.int64)
     starts = np.repeat(np.cumsum(total) - total, total)
     place[np.argsort(code, kind="stable")] = np.arange(code.size) - starts
     used = place < counted[code]
-    means = {
-        name: np.bincount(code[used], rows[name][used]) / counted
-        for name in rows.ranked
-    }
+    columns = dict(rows.take(first_row[order]).columns)
+    for name in rows.ranked:
+        columns[name] = np.bincount(code[used], rows[name][used]) / counted
     end = int(rows["row"][0]) + np.cumsum(total)
-    others = {"counted": counted, "row": end - total, "end": end}
-    return Units(rows.take(first[order]).columns | means | others)
+    columns |= {"counted": counted, "row": end - total, "end": end}
+    return Units(columns)
 
 
 def _counted(total: Ints) -> Ints:

@@ -124,12 +124,17 @@ class Units:
 
     def plus(self, later: Units) -> Units:
         """Return these and later ones."""
-        return Units({x: np.concatenate([self[x], later[x]]) for x in self.columns})
+        columns = {}
+        for name in self.columns:
+            columns[name] = np.concatenate([self[name], later[name]])
+        return Units(columns)
 
     @property
     def unsigned(self) -> Units:
         """The same without the sign."""
-        return Units({x: column for x, column in self.columns.items() if x != "z"})
+        columns = dict(self.columns)
+        columns.pop("z", None)
+        return Units(columns)
 
 
 class Payment(NamedTuple):
@@ -190,16 +195,22 @@ class Urn:
     @classmethod
     def of(cls, units: Units) -> Urn:
         """Return the urn of a reference."""
-        ranked, gaps = [units[name] for name in units.ranked], len(units) + 1
+        ranked = [units[name] for name in units.ranked]
+        gaps = len(units) + 1
         positions = np.unique(np.rint(_SHARES * gaps).astype(np.int64))
         positions = positions[(positions > 0) & (positions < gaps)]
-        order = [np.lexsort((units["tie"], x))[positions - 1] for x in ranked]
-        limits = [x[at] for x, at in zip(ranked, order, strict=True)]
+        limits = []
+        ties = []
+        for values in ranked:
+            order = np.lexsort((units["tie"], values))
+            at = order[positions - 1]
+            limits.append(values[at])
+            ties.append(units["tie"][at])
         return cls(
             n_first=len(units),
             positions=positions,
             limits=np.column_stack(limits),
-            ties=np.column_stack([units["tie"][at] for at in order]),
+            ties=np.column_stack(ties),
             mean_size=float(ranked[0].mean()) or 1.0,
             mean=float(ranked[-1].mean()),
             n_later=0,
@@ -230,10 +241,13 @@ class Urn:
         quantiles[0] = -np.inf  # SciPy has it positive
         moved = quantiles[:, None] - moves
         within = 2 * special.stdtr(_ASSUMED_DF, inner) - 1
-        after = [within, special.stdtr(_ASSUMED_DF, moved)]
-        # how much more likely a bin is after a change than before
-        likelier = [np.diff(each, axis=0) / np.diff(edges)[:, None] for each in after]
-        return [(1 - _KEPT) * each + _KEPT for each in likelier]
+        before = np.diff(edges)[:, None]
+        payoffs = []
+        for below_edges in (within, special.stdtr(_ASSUMED_DF, moved)):
+            # how much more likely a bin is after a change than before
+            ratio = np.diff(below_edges, axis=0) / before
+            payoffs.append((1 - _KEPT) * ratio + _KEPT)
+        return payoffs
 
     def _bins(self, values: Floats, ties: Floats, column: int) -> Ints:
         """Return the bin of each; for one that equals a limit, ties decide."""
@@ -248,16 +262,21 @@ class Urn:
     def pay(self, units: Units) -> Payment:
         """Return what further units pay, and remember it."""
         ranked = [units[name] for name in units.ranked]
-        bins = [self._bins(x, units["tie"], k) for k, x in enumerate(ranked)]
-        tables = zip(self._payoffs, bins, strict=False)
-        payoffs = np.hstack([table[at] for table, at in tables])
+        bins = []
+        payoffs_of_bets = []
+        for k, values in enumerate(ranked):
+            bins.append(self._bins(values, units["tie"], k))
+            payoffs_of_bets.append(self._payoffs[k][bins[k]])
+        payoffs = np.hstack(payoffs_of_bets)
         paid = self.paid + np.cumsum(payoffs, axis=0)
-        seen = self.n_first + 1 + self.n_later + np.arange(len(units))
-        ratios = payoffs * seen[:, None] / (paid - payoffs)
-        facts = ranked[0] / self.mean_size, ranked[-1] - self.mean
-        self.paid, self.n_later = paid[-1], self.n_later + len(units)
+        n_before = self.n_first + 1 + self.n_later + np.arange(len(units))
+        ratios = payoffs * n_before[:, None] / (paid - payoffs)
+        sizes = ranked[0] / self.mean_size
+        facts = np.column_stack([np.ones(len(units)), sizes, ranked[-1] - self.mean])
         places = (bins[0] + 0.5) / (self.positions.size + 1)
-        return Payment(ratios, np.column_stack([np.ones(len(units)), *facts]), places)
+        self.paid = paid[-1]
+        self.n_later += len(units)
+        return Payment(ratios, facts, places)
 
 
 @stored(enough=index, known=by_name(Urn), waiting=by_name(Units))
@@ -282,36 +301,40 @@ class Urns:
     def learn(self, units: Units, kinds: Ints) -> None:
         """Take a reference; kinds with fewer than 20 units wait for more."""
         for kind in np.unique(kinds[kinds >= 0]).tolist():
-            own = units.take(kinds == kind)
-            if len(own) >= LEAST_UNITS:
-                self.known[str(kind)] = Urn.of(own)
+            of_kind = units.take(kinds == kind)
+            if len(of_kind) >= LEAST_UNITS:
+                self.known[str(kind)] = Urn.of(of_kind)
             else:
-                self.waiting[str(kind)] = own
+                self.waiting[str(kind)] = of_kind
 
     def pay(self, units: Units, kinds: Ints) -> Payment:
         """Return what units pay: nothing is won or lost where nothing is known.
 
         A kind below 0 is none.
         """
-        n, places = len(units), np.full(len(units), np.nan)
+        n = len(units)
         ratios = np.ones((n, 2 * N_SIZES * len(units.ranked)))
         facts = np.zeros((n, N_FACTS))
+        places = np.full(n, np.nan)
         for kind in np.unique(kinds[kinds >= 0]).tolist():
             at = np.flatnonzero(kinds == kind)
-            if (name := str(kind)) not in self.known:
+            name = str(kind)
+            if name not in self.known:
                 at = self._wait(name, units, at)
             if at.size:
-                paid = self.known[name].pay(units.take(at))
-                ratios[at], facts[at], places[at] = paid
+                payment = self.known[name].pay(units.take(at))
+                ratios[at] = payment.ratios
+                facts[at] = payment.facts
+                places[at] = payment.places
         return Payment(ratios, facts, places)
 
     def _wait(self, kind: str, units: Units, at: Ints) -> Ints:
         """Let units of a kind wait, and return those after the last that must."""
-        first = self.waiting.pop(kind, units.take([]))
-        missing = self.enough - len(first)
-        first = first.plus(units.take(at[:missing]))
-        if len(first) < self.enough:
-            self.waiting[kind] = first
+        waiting = self.waiting.pop(kind, units.take([]))
+        missing = self.enough - len(waiting)
+        waiting = waiting.plus(units.take(at[:missing]))
+        if len(waiting) < self.enough:
+            self.waiting[kind] = waiting
         else:
-            self.known[kind] = Urn.of(first)
+            self.known[kind] = Urn.of(waiting)
         return at[missing:]
