@@ -29,7 +29,8 @@ from .exceptions import DamagedFileError, InvalidInputError
 Kind = Any  # a function that returns a part or refuses it, or a class with parts
 _Class = TypeVar("_Class", bound=type[Any])
 
-FORMAT, VERSION = "sigmascale", 5
+FORMAT = "sigmascale"
+VERSION = 6  # of the format; other versions are refused
 LARGEST_FILE = 2**28  # bytes
 LARGEST_NUMBER = 1e150  # what is learned of values within their limits is smaller
 # Classes that a file can be of, and where they are.
