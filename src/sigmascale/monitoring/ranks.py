@@ -98,8 +98,9 @@ class Units:
         """Return what a file has: none for a number that is missing."""
         columns = {}
         for name, column in self.columns.items():
-            is_known = column == column  # as NaN is not
-            columns[name] = np.where(is_known, column, None).tolist()
+            cells = column.astype(object)
+            cells[column != column] = None  # NaN alone differs from itself
+            columns[name] = cells.tolist()
         return {"columns": columns}
 
     @classmethod
