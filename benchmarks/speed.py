@@ -52,14 +52,14 @@ Make = Callable[[int, Path], Task]
 # -- data ------------------------------------------------------------------------------
 
 
-def columns(n: int, seed: int = 0) -> dict[str, Any]:
+def columns(n: int, seed: int = 0, n_features: int = N_FEATURES) -> dict[str, Any]:
     """Return u, errors and features of so many rows."""
     rng = np.random.default_rng(seed)
     u = rng.lognormal(0, 0.6, n)
-    X = rng.normal(size=(n, N_FEATURES))
+    X = rng.normal(size=(n, n_features))
     log_factor = 0.3 * X[:, 0] + 0.2 * np.sin(2 * X[:, 1]) * (X[:, -1] > 0)
     error = rng.standard_t(5, size=n) * u**0.8 * np.exp(log_factor)
-    names = [f"x{j}" for j in range(N_FEATURES)]
+    names = [f"x{j}" for j in range(n_features)]
     features = {name: X[:, j].copy() for j, name in enumerate(names)}
     return {"y_std": u, "error": error, "features": features}
 
@@ -184,6 +184,11 @@ def scores_uct(n: int, _: Path) -> Task:
 def validate(n: int, _: Path) -> Task:
     """Judge rows."""
     return partial(ss.validate, rows(n))
+
+
+def validate_wide(n: int, _: Path) -> Task:
+    """Judge rows with 300 features."""
+    return partial(ss.validate, ss.Predictions(**columns(n, n_features=300)))
 
 
 def report(n: int, folder: Path) -> Task:
@@ -326,6 +331,7 @@ class Measured:
 LIGHTGBM = "LightGBM, 5 × 100 trees"
 EXPONENTIALS = "np.exp of a column"
 STABLE = "a stable sort of u"
+AVERAGE = "uncertainty-toolbox, average"
 TASKS = {
     "fit, 3,000 × 5": Measured(fit, 3_000, fit_lightgbm, LIGHTGBM, None, 0.8, 7),
     "fit, 30,000 × 5": Measured(fit, 30_000, fit_lightgbm, LIGHTGBM, None, 0.6, 3),
@@ -349,13 +355,16 @@ TASKS = {
         crps, 10**6, crps_scoringrules, "scoringrules, normal", 3, None, 3
     ),
     "scorecard, 10⁶ × 5": Measured(
-        scorecard, 10**6, scores_uct, "uncertainty-toolbox, average", None, None, 2
+        scorecard, 10**6, scores_uct, AVERAGE, None, None, 2
     ),
-    "validate, 10,000 × 5": Measured(
-        validate, 10_000, scores_uct, "uncertainty-toolbox, average", None, None, 3
+    "validate, 1,000 × 5": Measured(validate, 1_000, scores_uct, AVERAGE, None, 1.2),
+    "validate, 10⁵ × 5": Measured(validate, 10**5, scores_uct, AVERAGE, None, 1.3, 2),
+    "validate, 10⁶ × 5": Measured(validate, 10**6, scores_uct, AVERAGE, None, 1.4, 1),
+    "validate, 1,000 × 300": Measured(
+        validate_wide, 1_000, scores_uct, AVERAGE, None, 1.2, 3
     ),
     "validate twice and report, 10,000 × 5": Measured(
-        report, 10_000, scores_uct, "uncertainty-toolbox, average", None, None, 1
+        report, 10_000, scores_uct, AVERAGE, None, None, 1
     ),
     "save and load": Measured(save_and_load, 30_000, json_only, "json", None, 0.5, 9),
     "Parquet, 10⁷ × 5": Measured(
