@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import shlex
 
 import numpy as np
 import polars as pl
@@ -800,6 +801,43 @@ def test_parts_are_offered_where_intervals_fail_for_a_label(sigmascale, run):
     assert "--part=kind" in done.out
     assert sigmascale(*fit, "--part", "kind", "-o", "r.json").code == 0
     assert "--part" not in sigmascale(*check).out
+
+
+@pytest.mark.parametrize("told", ["uncertainty", "variance", "members", "interval"])
+def test_what_check_prints_names_the_columns_that_a_recalibrator_remembers(
+    told, sigmascale, run
+):
+    rng = np.random.default_rng(0)
+    kind = rng.choice([1, 2], 4000, p=[0.8, 0.2])
+    u = rng.lognormal(0, 0.4, 4000)
+    error = u * np.where(kind == 2, 2.5, 1.0) * rng.normal(size=4000)
+    columns = {"obs": 5 + error, "mod": np.full(4000, 5.0), "a code": kind, "mass": u}
+    columns |= {"spread": u, "square": u**2, "from": 5 - 1.645 * u}
+    columns |= {"to": 5 + 1.645 * u}
+    columns |= {f"m {i}": 5 + u * rng.normal(size=4000) for i in range(12)}
+    frame = pl.DataFrame(columns)
+    frame[:2000].write_csv("known.csv")
+    frame[2000:].write_csv("new.csv")
+    named = {
+        "uncertainty": ("--prediction=mod", "--uncertainty=spread"),
+        "variance": ("--prediction=mod", "--variance=square"),
+        "members": ("--members=m *",),
+        "interval": ("--interval=from", "--interval=to", "--interval-coverage=0.9"),
+    }[told]
+    options = ("--reference=obs", *named, "--feature=mass", "--label=a code")
+    fit = ("fit", "known.csv", *options, "--scaling=temperature")
+    assert sigmascale(*fit, "-o", "old.json").code == 0
+    check = ("check", "new.csv", "--recalibrator=old.json", "--claim=intervals")
+    done = sigmascale(*check)
+    at = done.out.index("sigmascale fit")
+    line = done.out[at:].split("\n→")[0].split("\n\n")[0].replace("\\\n", " ")
+    assert sigmascale(*shlex.split(line)[1:]).code in (0, 1, 4)
+    found = ss.load("r.json")
+    assert found.parts == ["a code"]
+    assert found.names_ == ("u", "mass", "a code")
+    old, new = (run("show", file)[1]["schema"] for file in ("old.json", "r.json"))
+    assert new.pop("levels") == pytest.approx(old.pop("levels"))
+    assert new == old
 
 
 def test_columns_and_recalibrators_are_compared_on_the_same_rows(run, fit, sigmascale):

@@ -25,6 +25,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..judging import Validation
+    from ..schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,8 @@ class Check(Columns, Reading):
             words += [wrapped(told["headline_after"]), ""]
             words += [wrapped(f"Before: {before.headline}"), ""]
             words += [*after.certificate.picture(before.certificate), "", "After:"]
-        words.append(in_options(final, self))
+        remembered = None if recalibrator is None else table.schema
+        words.append(in_options(final, self, remembered))
         if self.time is not None:
             from ..monitoring import over_time
 
@@ -179,13 +181,20 @@ def _sha256_of_files(files: tuple[str, ...]) -> str | None:
     return digest.hexdigest()
 
 
-def in_options(validation: Validation, command: Columns) -> str:
-    """Return verdicts as they are printed, with next steps as lines to copy."""
+def in_options(
+    validation: Validation, command: Columns, remembered: Schema | None = None
+) -> str:
+    """Return verdicts as they are printed, with next steps as lines to copy.
+
+    Columns that a recalibrator has `remembered` are named in these lines.
+    """
     from .fit import Fit
 
     said: dict[str, Any] = {
         name: getattr(command, name) for name in _names_of_reading()
     }
+    if remembered is not None:
+        said |= _options_of(remembered)
     said |= {"files": getattr(command, "files", ())}
     said |= {"output": "r.json", "test_share": 0.3}
     steps = []
@@ -196,6 +205,32 @@ def in_options(validation: Validation, command: Columns) -> str:
             line = typed(Fit(**(said | step.how)).words())
             steps.append(f"{step.what}:\n{line}")
     return validation.text(steps)
+
+
+def _options_of(schema: Schema) -> dict[str, Any]:
+    """Return the options that name the columns of a schema."""
+    options: dict[str, Any] = {"features": schema.numbers, "labels": schema.labels}
+    options |= {"groups": schema.groups, "weight": schema.weight, "time": schema.time}
+    options["min_std"] = schema.min_std
+
+    # errors are a column, or the difference of two
+    if len(schema.error) == 1:
+        (options["error"],) = schema.error
+    else:
+        options["reference"], options["prediction"] = schema.error
+    if schema.made_of and schema.error[-1] == schema.made[0]:
+        options["prediction"] = None  # it follows from these columns
+
+    if schema.levels:
+        pairs = zip(schema.made_of, schema.levels, strict=True)
+        options["quantile_columns"] = tuple(f"{name}={p:g}" for name, p in pairs)
+        options |= {"interval": (), "interval_coverage": None}
+    elif schema.made_of:
+        options["members"] = schema.made_of
+    else:
+        kind = "variance" if schema.is_variance else "uncertainty"
+        options[kind] = schema.uncertainty
+    return options
 
 
 def reported(command: Any, *judged: Any) -> list[str]:
