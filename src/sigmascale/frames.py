@@ -37,7 +37,7 @@ HASH = "hash of the row"
 HASHED = 12  # columns of numbers, at most
 GOLDEN_RATIO = 0.6180339887498949  # whose multiples are spread out
 NEW = "new columns"  # a struct of them, before it is taken apart
-PARTS = {argument: part for part, argument in PYTHON.items()}
+PART_OF_ARGUMENT = {argument: part for part, argument in PYTHON.items()}
 
 
 def sample(
@@ -78,15 +78,19 @@ def sample(
     10000
     """
     lazy = _as_lazy(frame)
+    # arguments of Python, as parts of a choice of columns
+    choice: dict[str, Any] = {}
+    for argument, value in columns.items():
+        part = PART_OF_ARGUMENT.get(argument, argument)
+        choice[part] = tuple(value) if isinstance(value, list) else value
+    if choice.get("features") == "all":
+        choice["features"] = ()
+        choice["all_features"] = True
+
+    # which column of the frame is what
     kinds = lazy.collect_schema()
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    given: dict[str, Any] = {
-        PARTS.get(part, part): tuple(value) if isinstance(value, list) else value
-        for part, value in columns.items()
-    }
-    if given.get("features") == "all":
-        given |= {"features": (), "all_features": True}
-    schema = find(Choice(**given), list(kinds), numeric, errors=False)
+    schema = find(Choice(**choice), list(kinds), numeric, errors=False)
     return draw(lazy, schema, check_count(n_rows, "n_rows", least=100), seed)
 
 
@@ -161,52 +165,64 @@ def apply(
             f"{listed(names[1:])} in this order; found {len(given)}."
         )
         raise InvalidInputError(msg)
+    # columns of the frame, in the order in which the recalibrator knows them
     columns = (names[0] if y_std is None else y_std, *given)
-    labelled = recalibrator.labelled_
     lazy = _as_lazy(frame)
-    in_memory = not isinstance(nw.from_native(frame), nw.LazyFrame)
     kinds = lazy.collect_schema()
-    # other numbers of the fit are compared with it if they are there
-    read = recalibrator.columns_ | {
-        k
-        for k in recalibrator.fitted_rows_.columns
-        if columns[k] in kinds and kinds[columns[k]].is_numeric()
-    }
+
+    # positions that are read: what scale, bias or parts depend on; and other numbers
+    # of the fit, with which rows are compared, if they are there
+    read = set(recalibrator.columns_)
+    for position in recalibrator.fitted_rows_.columns:
+        column = columns[position]
+        if column in kinds and kinds[column].is_numeric():
+            read.add(position)
+
+    in_memory = not isinstance(nw.from_native(frame), nw.LazyFrame)
     batches = _Batches(
-        recalibrator,
-        tuple(x if k in read else None for k, x in enumerate(columns)),
-        frozenset(columns[k] for k in labelled),
-        y_pred,
-        tuple(quantiles),
-        interval,
-        f"{columns[0]}{RECALIBRATED}" if name is None else name,
-        Tally(recalibrator, is_whole=in_memory),
+        recalibrator=recalibrator,
+        columns=tuple(
+            column if position in read else None
+            for position, column in enumerate(columns)
+        ),
+        labelled=frozenset(columns[k] for k in recalibrator.labelled_),
+        y_pred=y_pred,
+        quantiles=tuple(quantiles),
+        interval=interval,
+        name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
+        tally=Tally(recalibrator, is_whole=in_memory),
     )
     batches.check(kinds)
+
+    # each engine runs batches in its own way
     if in_memory:
         return batches.beside(frame)
-    native, engine = lazy.to_native(), lazy.implementation
+    native = lazy.to_native()
+    engine = lazy.implementation
     if engine.is_duckdb():
         return _on_duckdb(native, batches, connection)
     if engine.is_dask():
         return _on_dask(native, batches)
-    return (_on_spark if engine.is_spark_like() else _on_polars)(native, batches)
+    if engine.is_spark_like():
+        return _on_spark(native, batches)
+    return _on_polars(native, batches)
 
 
 # -- samples ---------------------------------------------------------------------------
 
 
 def _as_lazy(frame: Any) -> Frame:
-    found = nw.from_native(frame, pass_through=True)
-    if isinstance(found, nw.DataFrame):
-        return found.lazy()
-    if not isinstance(found, nw.LazyFrame):
+    """Return a frame as one of Narwhals; a table in memory becomes lazy."""
+    wrapped = nw.from_native(frame, pass_through=True)
+    if isinstance(wrapped, nw.DataFrame):
+        return wrapped.lazy()
+    if not isinstance(wrapped, nw.LazyFrame):
         msg = (
             "`frame` must be a lazy frame of Polars, DuckDB, Dask or Spark; found "
             f"{type(frame).__name__}. Of files, polars.scan_parquet makes one."
         )
         raise InvalidInputError(msg)
-    return found
+    return wrapped
 
 
 def _finite(name: str) -> nw.Expr:
@@ -215,47 +231,30 @@ def _finite(name: str) -> nw.Expr:
     Comparisons, and `is_nan`, do not do: DuckDB decides them from the range that a
     Parquet file says its columns have, and that range leaves NaN out.
     """
-    x = nw.col(name).cast(nw.Float64)
-    return nw.when(x.is_finite()).then(x)
+    numbers = nw.col(name).cast(nw.Float64)
+    return nw.when(numbers.is_finite()).then(numbers)
 
 
 def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions:
-    """Return about so many rows of a lazy frame, whose columns a schema tells."""
-    kinds, groups = lazy.collect_schema(), schema.groups
-    labels = {*schema.labels, groups}
-    numbers = [x for x in schema.columns if kinds[x].is_numeric() and x not in labels]
-    needed = [x for x in numbers if x not in schema.features]
-    if groups is not None:
-        needed.append(groups)
-    # the number of rows, the mean size of numbers, and whether what is needed is there
-    counts = [
-        (nw.col(x) if x == groups else _finite(x)).count().alias(f"count {i}")
-        for i, x in enumerate(needed)
-    ]
-    sizes = [
-        _finite(x).abs().mean().alias(f"size {i}")
-        for i, x in enumerate(numbers[:HASHED])
-    ]
-    seen = lazy.select(nw.len().alias("n"), *counts, *sizes).collect()
-    n_all = int(seen["n"][0])
-    for i, name in enumerate(needed):  # refused whether or not such a row is drawn
-        if (short := n_all - int(seen[f"count {i}"][0])) > 0:
-            msg = (
-                f"`{shorten(name)}` must be known and finite in every row; {short} "
-                f"of {n_all} are not. Leave these rows out."
-            )
-            raise InvalidInputError(msg, "not-finite", name=name, count=short)
+    """Return about so many rows of a lazy frame, whose columns a schema tells.
+
+    The frame is read twice: to count its rows, and to collect those that are drawn.
+    """
+    groups = schema.groups
+    n_all, sizes = _counted(lazy, schema)
     if n_all <= n_rows:
         return schema.read(_collected(lazy, schema).to_native())
+
+    # a share of the rows, or of the groups
     share = n_rows / n_all
     if groups is None:
-        units = [float(seen[f"size {i}"][0] or 0) for i in range(len(sizes))]
-        hashed = _with_hash(lazy, dict(zip(numbers, units, strict=False)), seed)
-        lazy = hashed.filter(nw.col(HASH) < share)
+        drawn = _with_hash(lazy, sizes, seed).filter(nw.col(HASH) < share)
     else:
-        lazy = lazy.filter(nw.col(groups).is_in(_some(lazy, groups, share, seed)))
+        groups_drawn = _some_groups(lazy, groups, share, seed)
+        drawn = lazy.filter(nw.col(groups).is_in(groups_drawn))
+
     # rows that are alike are drawn or left together: more may come than was asked for
-    table = _collected(lazy.head(2 * n_rows + 1), schema)
+    table = _collected(drawn.head(2 * n_rows + 1), schema)
     if groups is None and not n_rows / 2 <= len(table) <= 2 * n_rows:
         msg = (
             f"`frame` has rows that are too much alike to be sampled: of {n_all}, "
@@ -263,9 +262,54 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
             "feature that tells rows apart, or collect a sample of your own."
         )
         raise InvalidInputError(msg, "alike")
-    found = schema.read(table.to_native())
-    error = [] if found.error is None else list(np.atleast_2d(found.error.T))
-    return found.take(np.lexsort([*error, *found.columns]))
+
+    # an order that depends on the rows alone
+    rows = schema.read(table.to_native())
+    errors = [] if rows.error is None else list(np.atleast_2d(rows.error.T))
+    return rows.take(np.lexsort([*errors, *rows.columns]))
+
+
+def _counted(lazy: Frame, schema: Schema) -> tuple[int, dict[str, float]]:
+    """Return the number of rows, and the mean size of each number that is hashed.
+
+    Rows in which something is not known that has to be are refused, whether or not
+    they would be drawn.
+    """
+    groups = schema.groups
+    labels = {*schema.labels, groups}
+    kinds = lazy.collect_schema()
+    numbers = [
+        name
+        for name in schema.columns
+        if kinds[name].is_numeric() and name not in labels
+    ]
+    needed = [name for name in numbers if name not in schema.features]
+    if groups is not None:
+        needed.append(groups)
+    hashed = numbers[:HASHED]
+
+    # all in one pass over the frame
+    wanted = [nw.len().alias("n")]
+    for i, name in enumerate(needed):
+        known = nw.col(name) if name == groups else _finite(name)
+        wanted.append(known.count().alias(f"count {i}"))
+    for i, name in enumerate(hashed):
+        wanted.append(_finite(name).abs().mean().alias(f"size {i}"))
+    totals = lazy.select(*wanted).collect()
+
+    n_all = int(totals["n"][0])
+    for i, name in enumerate(needed):
+        n_unknown = n_all - int(totals[f"count {i}"][0])
+        if n_unknown > 0:
+            msg = (
+                f"`{shorten(name)}` must be known and finite in every row; {n_unknown} "
+                f"of {n_all} are not. Leave these rows out."
+            )
+            raise InvalidInputError(msg, "not-finite", name=name, count=n_unknown)
+    sizes = {}
+    for i, name in enumerate(hashed):
+        sizes[name] = float(totals[f"size {i}"][0] or 0)  # none if nothing is known
+    return n_all, sizes
 
 
 def _with_hash(lazy: Frame, sizes: Mapping[str, float], seed: int) -> Frame:
@@ -279,24 +323,26 @@ def _with_hash(lazy: Frame, sizes: Mapping[str, float], seed: int) -> Frame:
     lazy = lazy.with_columns(nw.lit(GOLDEN_RATIO).alias(HASH))
     value = nw.col(HASH)
     for k, (name, size) in enumerate(sizes.items()):
-        unit = 2.0 ** -np.round(np.log2(size)) if size > 1e-290 else 1.0
+        in_units = 2.0 ** -np.round(np.log2(size)) if size > 1e-290 else 1.0
         many = 1e7 * (1 + (1 + k) * (1 + seed) * GOLDEN_RATIO % 1.0)
-        x = _finite(name).fill_null(0.0) * float(many * unit)
-        lazy = lazy.with_columns((value + (x - x.floor())).alias(HASH))
+        number = _finite(name).fill_null(0.0) * float(many * in_units)
+        lazy = lazy.with_columns((value + (number - number.floor())).alias(HASH))
         mixed = value * (9973.0 * (1 + GOLDEN_RATIO))
         lazy = lazy.with_columns((mixed - mixed.floor()).alias(HASH))
     return lazy
 
 
-def _some(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]:
+def _some_groups(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]:
     """Return a share of all groups, the same in every engine."""
     distinct = lazy.select(groups).unique().collect()[groups].to_list()
-    ordered = sorted(distinct, key=lambda each: (str(type(each)), each))
-    order = np.random.default_rng(seed).permutation(len(ordered))
-    return [ordered[i] for i in order[: max(1, round(share * len(ordered)))]]
+    ordered = sorted(distinct, key=lambda group: (str(type(group)), group))
+    shuffled = np.random.default_rng(seed).permutation(len(ordered))
+    n_drawn = max(1, round(share * len(ordered)))
+    return [ordered[i] for i in shuffled[:n_drawn]]
 
 
 def _collected(lazy: Frame, schema: Schema) -> nw.DataFrame[Any]:
+    """Return the columns of a schema in memory."""
     streaming: Any = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
     return lazy.select(*schema.columns).collect(**streaming)
 
@@ -350,21 +396,22 @@ class _Batches:
 
     @cached_property
     def inputs(self) -> list[str]:
-        """The columns that are read."""
-        return [x for x in dict.fromkeys([*self.columns, self.y_pred]) if x is not None]
+        """The columns that are read, each once."""
+        names = dict.fromkeys([*self.columns, self.y_pred])
+        return [name for name in names if name is not None]
 
     @cached_property
-    def new(self) -> list[str]:
+    def outputs(self) -> list[str]:
         """The columns that are written, in order."""
-        found = [self.name]
+        names = [self.name]
         if self._corrects:
-            found.append(f"{self.y_pred}{RECALIBRATED}")
-        found += [f"{self.name}_q{p:g}" for p in self.quantiles]
+            names.append(f"{self.y_pred}{RECALIBRATED}")
+        names += [f"{self.name}_q{level:g}" for level in self.quantiles]
         if self.interval is not None:
-            vectors = self.recalibrator.distribution_.dim is not None
-            ends = ["radius"] if vectors else ["low", "high"]
-            found += [f"{self.name}_{end}" for end in ends]
-        return found
+            is_vector = self.recalibrator.distribution_.dim is not None
+            ends = ["radius"] if is_vector else ["low", "high"]
+            names += [f"{self.name}_{end}" for end in ends]
+        return names
 
     @property
     def _corrects(self) -> bool:
@@ -387,95 +434,121 @@ class _Batches:
                 )
                 raise NotANumberError(msg, "not-a-number", name=name)
         # levels, coverage and what bounds need, by a row that is made up
-        nothing = np.array([None], dtype=object)
-        made_up = {
-            x: nothing if x in self.labelled else np.ones(1) for x in self.inputs
-        }
+        no_label = np.array([None], dtype=object)
+        made_up = {}
+        for name in self.inputs:
+            made_up[name] = no_label if name in self.labelled else np.ones(1)
         self._values(made_up, tell=False)
 
     def beside(self, table: Any) -> Any:
         """Return a table in memory, of any library, with the new columns."""
         frame = nw.from_native(table, eager_only=True)
-        old = frame.select(*(x for x in frame.columns if x not in self.new))
-        backend, numbers = frame.implementation, self(frame)
-        new = [nw.new_series(k, x, backend=backend) for k, x in numbers.items()]
-        found = old.with_columns(*new)
-        if gaps := [nw.col(k) for k, x in numbers.items() if np.isnan(x).any()]:
-            found = found.with_columns(*(nw.when(~x.is_nan()).then(x) for x in gaps))
-        return found.to_native()
+        unchanged = [name for name in frame.columns if name not in self.outputs]
+        written = self(frame)
+        new_columns = []
+        gaps = []  # NaN in rows that cannot be used becomes a null
+        for name, values in written.items():
+            series = nw.new_series(name, values, backend=frame.implementation)
+            new_columns.append(series)
+            if np.isnan(values).any():
+                column = nw.col(name)
+                gaps.append(nw.when(~column.is_nan()).then(column))
+        result = frame.select(*unchanged).with_columns(*new_columns)
+        if gaps:
+            result = result.with_columns(*gaps)
+        return result.to_native()
 
     def __call__(self, batch: nw.DataFrame[Any]) -> dict[str, Floats]:
         """Return the new columns of a batch; NaN in rows that cannot be used."""
-        columns, usable = {}, np.ones(len(batch), dtype=bool)
+        columns: dict[str, npt.NDArray[Any]] = {}
+        is_usable = np.ones(len(batch), dtype=bool)
         for name in self.inputs:
             if name in self.labelled:
                 columns[name] = from_series(batch[name].to_native())
                 continue
-            x = columns[name] = batch[name].cast(nw.Float64).to_numpy()
-            # features may be missing
-            is_feature = name in self.columns[1:] and name != self.y_pred
-            usable &= ~np.isinf(x) if is_feature else np.abs(x) <= LARGEST
+            numbers = batch[name].cast(nw.Float64).to_numpy()
+            columns[name] = numbers
+            if name in self.columns[1:] and name != self.y_pred:
+                is_usable &= ~np.isinf(numbers)  # features may be missing
+            else:
+                is_usable &= np.abs(numbers) <= LARGEST
             if name == self.columns[0]:
-                usable &= x >= SMALLEST
-        found = np.full((len(self.new), usable.size), np.nan)
-        which = np.flatnonzero(usable)
-        if which.size:
-            found[:, which] = self._values({k: x[which] for k, x in columns.items()})
-        return dict(zip(self.new, found, strict=True))
+                is_usable &= numbers >= SMALLEST
+
+        values = np.full((len(self.outputs), len(batch)), np.nan)
+        usable = np.flatnonzero(is_usable)
+        if usable.size:
+            columns_of_usable = {name: x[usable] for name, x in columns.items()}
+            values[:, usable] = self._values(columns_of_usable)
+        return dict(zip(self.outputs, values, strict=True))
 
     def _values(
         self, columns: Mapping[str, npt.NDArray[Any]], *, tell: bool = True
     ) -> Floats:
-        """Return the new columns of rows that can be used."""
-        u, *others = (None if x is None else columns[x] for x in self.columns)
-        assert u is not None
+        """Return the new columns of rows that can be used, one in each line.
+
+        What is unlike the fit is counted, unless the rows are made up.
+        """
+        # the rows as Predictions; NaN stands for features that are not read
+        name_of_u = self.columns[0]
+        assert name_of_u is not None
+        u = columns[name_of_u]
         features: dict[str, Any] = {}
-        for name, key, x in zip(
-            self.recalibrator.names_[1:], self.columns[1:], others, strict=True
-        ):
-            features[name] = np.full(u.size, np.nan) if x is None else x
-            if key in self.labelled:
-                features[name] = Categories.of(features[name])
-        about = None if self.y_pred is None else columns[self.y_pred]
-        rows = Predictions(about, u, features=features)
+        names_in_fit = self.recalibrator.names_[1:]
+        for in_fit, name in zip(names_in_fit, self.columns[1:], strict=True):
+            if name is None:
+                features[in_fit] = np.full(u.size, np.nan)
+            elif name in self.labelled:
+                features[in_fit] = Categories.of(columns[name])
+            else:
+                features[in_fit] = columns[name]
+        y_pred = None if self.y_pred is None else columns[self.y_pred]
+        rows = Predictions(y_pred, u, features=features)
         if tell:
             self.tally.take(self.recalibrator._unlike(rows))
+
+        # what is said of them, in the order of `outputs`
         with quiet():
-            done = self.recalibrator._applied(rows, rows)
-            found: list[Any] = [done.y_std]
+            applied = self.recalibrator._applied(rows, rows)
+            values: list[Any] = [applied.y_std]
             if self._corrects:
-                found.append(done.y_pred)
-            d = done.distributions
+                values.append(applied.y_pred)
+            distributions = applied.distributions
             if self.quantiles:
-                found += [*d.quantile(self.quantiles).T]
-            if self.interval is not None:
-                limits = d.interval if d.z.dim is None else d.radius
-                found += [*np.atleast_2d(limits(self.interval).T)]
-        return np.array(found)
+                values.extend(distributions.quantile(self.quantiles).T)
+            if self.interval is not None and distributions.z.dim is None:
+                values.extend(distributions.interval(self.interval).T)
+            elif self.interval is not None:
+                values.append(distributions.radius(self.interval))
+        return np.array(values)
 
 
 def _on_polars(frame: Any, batches: _Batches) -> Any:
+    """Return a lazy frame of Polars, whose threads evaluate batches as structs."""
     import polars as pl
 
     def evaluate(batch: Any) -> Any:
-        return batches.beside(batch.struct.unnest()).select(batches.new).to_struct()
+        table = batches.beside(batch.struct.unnest())
+        return table.select(batches.outputs).to_struct()
 
-    kinds = pl.Struct(dict.fromkeys(batches.new, pl.Float64))
-    rows = pl.struct(batches.inputs).map_batches(
+    kinds = pl.Struct(dict.fromkeys(batches.outputs, pl.Float64))
+    written = pl.struct(batches.inputs).map_batches(
         evaluate, return_dtype=kinds, is_elementwise=True
     )
-    old = [name for name in frame.collect_schema() if name not in batches.new]
-    return frame.select(*old, rows.alias(NEW)).unnest(NEW)
+    unchanged = [name for name in frame.collect_schema() if name not in batches.outputs]
+    return frame.select(*unchanged, written.alias(NEW)).unnest(NEW)
 
 
 def _on_dask(frame: Any, batches: _Batches) -> Any:
+    """Return a frame of Dask, whose workers evaluate each part as one batch."""
     prepare_dask(batches.tally)
-    old = frame._meta[[name for name in frame.columns if name not in batches.new]]
-    meta = old.assign(**dict.fromkeys(batches.new, np.empty(0)))
+    unchanged = [name for name in frame.columns if name not in batches.outputs]
+    meta = frame._meta[unchanged].assign(**dict.fromkeys(batches.outputs, np.empty(0)))
     return frame.map_partitions(batches.beside, meta=meta)
 
 
 def _on_spark(frame: Any, batches: _Batches) -> Any:
+    """Return a frame of Spark, whose workers evaluate batches of Arrow."""
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     prepare_spark(frame, batches.tally)
@@ -486,37 +559,45 @@ def _on_spark(frame: Any, batches: _Batches) -> Any:
         for part in parts:
             yield from batches.beside(pa.Table.from_batches([part])).to_batches()
 
-    kept = [field for field in frame.schema.fields if field.name not in batches.new]
-    added = [StructField(name, DoubleType()) for name in batches.new]
-    return frame.mapInArrow(evaluate, StructType([*kept, *added]))
+    unchanged = [
+        field for field in frame.schema.fields if field.name not in batches.outputs
+    ]
+    written = [StructField(name, DoubleType()) for name in batches.outputs]
+    return frame.mapInArrow(evaluate, StructType([*unchanged, *written]))
 
 
 def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
+    """Return a relation of DuckDB, which calls a function of ours for each batch."""
     import duckdb
     import pyarrow as pa
 
+    # the function: columns of a batch in, a struct of the new columns out
     def evaluate(*columns: Any) -> Any:
         table = pa.table(dict(zip(batches.inputs, columns, strict=True)))
-        return batches.beside(table).select(batches.new).to_struct_array()
-
-    def column(name: str) -> Any:
-        return duckdb.ColumnExpression(name)
+        return batches.beside(table).select(batches.outputs).to_struct_array()
 
     ours = duckdb.default_connection() if connection is None else connection
     function = f"sigmascale_{uuid4().hex}"
-    kind = duckdb.struct_type(dict.fromkeys(batches.new, "DOUBLE"))
+    kind = duckdb.struct_type(dict.fromkeys(batches.outputs, "DOUBLE"))
     ours.create_function(
         function, evaluate, None, kind, type="arrow", null_handling="special"
     )
-    # PyArrow of old does not know small decimals
-    given = [
-        column(name) if name in batches.labelled else column(name).cast("DOUBLE")
-        for name in batches.inputs
+
+    # its call beside the columns that stay
+    inputs = []
+    for name in batches.inputs:
+        column = duckdb.ColumnExpression(name)
+        # PyArrow of old does not know small decimals
+        is_number = name not in batches.labelled
+        inputs.append(column.cast("DOUBLE") if is_number else column)
+    call = duckdb.FunctionExpression(function, *inputs)
+    unchanged = [
+        duckdb.ColumnExpression(name)
+        for name in relation.columns
+        if name not in batches.outputs
     ]
-    call = duckdb.FunctionExpression(function, *given)
-    old = [column(name) for name in relation.columns if name not in batches.new]
     try:
-        rows = relation.select(*old, call.alias(NEW))
+        rows = relation.select(*unchanged, call.alias(NEW))
     except duckdb.CatalogException as problem:  # it does not know our function
         ours.remove_function(function)
         msg = (
@@ -524,10 +605,12 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
             "not tell itself. Pass it."
         )
         raise InvalidInputError(msg) from problem
-    parts = [
-        duckdb.FunctionExpression(
-            "struct_extract", column(NEW), duckdb.ConstantExpression(name)
-        ).alias(name)
-        for name in batches.new
-    ]
-    return rows.select(*old, *parts)
+
+    # the struct, taken apart
+    written = []
+    for name in batches.outputs:
+        struct = duckdb.ColumnExpression(NEW)
+        field = duckdb.ConstantExpression(name)
+        value = duckdb.FunctionExpression("struct_extract", struct, field)
+        written.append(value.alias(name))
+    return rows.select(*unchanged, *written)
