@@ -19,7 +19,13 @@ from .exceptions import SharedRowsWarning
 from .folds import divided
 from .judging import Step, Validation
 from .judging.answers import Answered, Judged, judge, rows_of_trees
-from .judging.headline import bias_is_cause, columns_at_fault, worst_verdict
+from .judging.headline import (
+    bias_is_cause,
+    column_of_intervals,
+    columns_at_fault,
+    is_size_blamed,
+    worst_verdict,
+)
 from .judging.parts import ASKED
 from .judging.search import by_unit, shuffles
 from .judging.validation import (
@@ -177,8 +183,10 @@ def next_steps(v: Validation) -> tuple[Step, ...]:
     if outliers is not None:
         steps.append(_outliers(v, outliers))
     if v.rows.distributions is not None:
-        steps += _parts(v, blamed)
-        steps += _after_recalibration(v, blamed)
+        parts = _parts(v)
+        steps += parts
+        if not parts or is_size_blamed(j):
+            steps += _after_recalibration(v, blamed)
     else:
         steps += _by_columns(v, blamed, outliers)
     if not steps and not blamed and len(v.rows.names) == 1 and not v.passed:
@@ -251,19 +259,10 @@ def _by_columns(
     return []
 
 
-def _parts(v: Validation, blamed: dict[str, Answered]) -> list[Step]:
+def _parts(v: Validation) -> list[Step]:
     """Return the step that lets intervals hold in the parts of the column at fault."""
-    coverage = blamed.get("coverage")
-    if coverage is None:
-        return []
-    finding = coverage.fault or coverage.suspect
-    if finding is None or finding.limits is None:
-        return []
-    distributions = v.rows.distributions
-    if distributions is None or distributions.z.is_stretched:
-        return []  # what parts do has been done
-    name = finding.limits.variable.name
-    if name not in v.rows.names:  # time, or a combination of columns
+    name = column_of_intervals(v.judged)
+    if name is None:
         return []
     each = "label" if v.rows.is_labelled(name) else "fifth"
     what = f"Let intervals hold what they claim in each {each} of {shorten(name, 30)}"

@@ -683,6 +683,13 @@ def test_intervals_that_fail_for_a_label_are_mended_by_its_parts():
     step = ss.validate(r.apply(new), claim="intervals").next_steps[0]
     assert step.how == {"parts": ("kind",)}
     assert "each label of kind" in step.what
+    # u is right, errors of one label have no tails: more rows would not mend it
+    tailless = u * np.where(kind == "solid", np.sign(error), rng.normal(size=4000))
+    q = ss.Predictions(y_std=u, error=tailless, features={"kind": kind})
+    fitted = ss.Recalibrator(ss.TemperatureScaling()).fit(q.take(np.arange(2000)))
+    v = ss.validate(fitted.apply(q.take(np.arange(2000, 4000))))
+    assert [step.how for step in v.next_steps] == [{"parts": ("kind",)}]
+    assert v.headline.endswith("Intervals can be made to hold in each part of kind.")
     mended = ss.Recalibrator(ss.TemperatureScaling(), parts=["kind"]).fit(known)
     again = ss.validate(mended.apply(new), claim="intervals")
     assert all(step.how is None for step in again.next_steps)

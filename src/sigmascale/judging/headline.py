@@ -70,6 +70,9 @@ def _remedy(judged: Judged, words: Words) -> str:
     if is_off and judged.outliers is not None:
         rows = _largest_rows(judged)
         return f"Look at rows {' and '.join(rows[:2])}, or use intervals"
+    part = column_of_intervals(judged)
+    if part is not None and not is_size_blamed(judged):
+        return f"Intervals can be made to hold in each part of {shorten(part, 30)}"
     columns = columns_at_fault(judged, words)
     if judged.rows.distributions is not None:
         return "More rows to fit would tell what is left" if columns else ""
@@ -78,6 +81,31 @@ def _remedy(judged: Judged, words: Words) -> str:
     if columns:
         return f"Recalibrate by {' and '.join(shorten(x, 30) for x in columns[:2])}"
     return "One factor mends it" if is_off else "Recalibrate"
+
+
+def column_of_intervals(judged: Judged) -> str | None:
+    """Return the column in whose parts recalibrated intervals fail.
+
+    None if they hold, or hold what they claim in parts already; of time and of
+    combinations of columns, too, whose parts cannot be asked for.
+    """
+    distributions, coverage = judged.rows.distributions, judged.answers.get("coverage")
+    if distributions is None or distributions.z.is_stretched or coverage is None:
+        return None
+    finding = coverage.fault or coverage.suspect
+    if finding is None or finding.limits is None:
+        return None
+    name = finding.limits.variable.name
+    return name if name in judged.rows.names else None
+
+
+def is_size_blamed(judged: Judged) -> bool:
+    """Return whether u itself is off somewhere, or is suspected to be."""
+    return any(
+        a.fault is not None or a.suspect is not None
+        for name, a in judged.answers.items()
+        if name not in ("bias", "coverage")
+    )
 
 
 def columns_at_fault(judged: Judged, words: Words) -> list[str]:
