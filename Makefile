@@ -15,6 +15,7 @@ OUT := demo-output
 SITE := docs/_build/html
 EMPTY := .venv-empty
 ARENA := .venv-arena
+CLIENTS := .venv-clients
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 BENCH_OUT := bench-output
 STUDIES := benchmarks/studies
@@ -25,8 +26,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help app demo test test-slow test-oldest test-newest test-spark lint \
-	docs paper review release-check bench bench-gpu arena studies clean
+.PHONY: help app demo test test-slow test-oldest test-newest test-clients \
+	test-spark lint docs paper review release-check bench bench-gpu arena studies clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -72,6 +73,10 @@ test-newest:  ## install the newest versions of all dependencies and run the tes
 		--editable ".[app]" --group test
 	@$(ONE_THREAD) $(NEWEST)/bin/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 	@echo "== test-newest: done"
+
+test-clients: $(CLIENTS)/.installed  ## install packages whose uncertainties are read, and run their tests
+	@$(ONE_THREAD) $(CLIENTS)/bin/python -m pytest tests/clients $(PYTEST_ARGS)
+	@echo "== test-clients: done"
 
 test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs Java)
 	@command -v java >/dev/null || { \
@@ -148,7 +153,7 @@ bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
 	@PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON) benchmarks/gpu.py --out $(STUDIES)/gpu.md $(BENCH_ARGS)
 
 clean:  ## remove environments, all output, the built documentation and all caches
-	rm -rf $(VENV) $(OLDEST) $(NEWEST) $(EMPTY) $(ARENA) $(OUT) $(BENCH_OUT) docs/_build docs/api/generated build dist .coverage .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) $(EMPTY) $(ARENA) $(CLIENTS) $(OUT) $(BENCH_OUT) docs/_build docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -185,6 +190,15 @@ $(ARENA)/.installed: pyproject.toml benchmarks/arena/requirements.txt
 	@$(PYTHON) -m venv $(ARENA)
 	@$(ARENA)/bin/python -m pip install --quiet --editable ".[cli]" \
 		--requirement benchmarks/arena/requirements.txt
+	@touch $@
+
+# Of their own: some clients ask for older versions than the other tests.
+$(CLIENTS)/.installed: pyproject.toml
+	@echo "== install: sigmascale and packages whose uncertainties it reads into $(CLIENTS)"
+	@$(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(CLIENTS)/bin/python -m pip install --quiet --editable ".[cli]" \
+		--group test --group clients
 	@touch $@
 
 # uv finds the lowest versions that fit together; those of the dependencies' own
