@@ -51,9 +51,12 @@ from .canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROWS = {
-    **{"bias": "bias", "average": "on average", "u": "at every u"},
-    **{"joint": "jointly", "coverage": "95 % intervals"},
+_ROW_NAMES = {
+    "bias": "bias",
+    "average": "on average",
+    "u": "at every u",
+    "joint": "jointly",
+    "coverage": "95 % intervals",
 }
 _FACTOR = "u should be multiplied by"
 _TICK: Look = {"color": INK, "marker": "|", "markersize": 9, "markeredgewidth": 2}
@@ -89,39 +92,52 @@ def verdicts(
     >>> ax.get_xlabel()
     'u should be multiplied by'
     """
-    found = results_of(before, after, Validation, validate)
-    first, names = found[0], list(found[0].verdicts)
-    step = 0.27 if len(found) == 1 else 0.42  # inches
-    ax = axes_for(ax, 1.5 + step * len(names))
-    most, tolerance = max(v.reach for v in found), first.tolerance
-    right: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-    right["label"] = f"good enough: {1 / tolerance:.2g} to {tolerance:.4g}"
-    ax.axvspan(1 / tolerance, tolerance, **right)
+    stages = results_of(before, after, Validation, validate)
+    first = stages[0]
+    names = list(first.verdicts)
+    inches_a_row = 0.27 if len(stages) == 1 else 0.42
+    ax = axes_for(ax, 1.5 + inches_a_row * len(names))
+
+    # the band of what is good enough, and 1
+    tolerance = first.tolerance
+    band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
+    band["label"] = f"good enough: {1 / tolerance:.2g} to {tolerance:.4g}"
+    ax.axvspan(1 / tolerance, tolerance, **band)
     ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    for v, look, side in zip(found, looks_of(found), _sides(found), strict=True):
+
+    # the verdicts of each set; of two, one above the middle of a row, and one below
+    reach = max(v.reach for v in stages)
+    offsets = (0.0,) if len(stages) == 1 else (-0.2, 0.2)
+    for v, look, offset in zip(stages, looks_of(stages), offsets, strict=True):
         for row, name in enumerate(names):
             if name in v.verdicts:
-                _verdict(ax, v, name, row + 0.2 * side, most, look)
+                _verdict(ax, v, name, row + offset, reach, look)
+
+    # the axes: questions beside the rows, factors below, the bias above
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel=in_lines(_FACTOR, width_of(ax)))
-    ax.set_yticks(range(len(names)), [_ROWS.get(x, literal(x, 18)) for x in names])
+    row_names = [_ROW_NAMES.get(name, literal(name, 18)) for name in names]
+    ax.set_yticks(range(len(names)), row_names)
     ax.tick_params(axis="y", length=0)
-    factor_ticks(ax, "x", 1 / most, most)
+    factor_ticks(ax, "x", 1 / reach, reach)
     if "bias" in first.verdicts:
         _bias_axis(ax, tolerance)
-    if any(x.answer == "no" for v in found for x in v.verdicts.values()):
+
+    # the legend, which explains ticks where there are some
+    answers: set[str] = set()
+    for v in stages:
+        answers.update(verdict.answer for verdict in v.verdicts.values())
+    if "no" in answers:
         ax.plot([], [], linestyle="none", label="a fault is off by at least", **_TICK)
     longest = max(len(label.get_text()) for label in ax.get_yticklabels())
     _explain_limits(ax, letter() * longest)
     return ax
 
 
-def _sides(found: list[Validation]) -> tuple[int, ...]:
-    """Return on which side of the middle of its row each set is drawn."""
-    return (-1, 1) if len(found) > 1 else (0,)
-
-
 def _explain_limits(ax: Axes, beside: float) -> None:
-    """Put a legend of marks and lines above the axes, and above an axis of the bias."""
+    """Put a legend above the axes, and above the axis of the bias if there is one.
+
+    Names of rows take `beside` points of its width.
+    """
     ax.plot([], [], color=SOFT, linewidth=4, alpha=0.45, label="all parts")
     legend = explain([ax], beside=beside)
     if ax.child_axes:  # of ticks, their numbers and their label
@@ -129,56 +145,70 @@ def _explain_limits(ax: Axes, beside: float) -> None:
 
 
 def _bias_axis(ax: Axes, tolerance: float) -> None:
-    """Add the axis of the bias above, in units of u."""
+    """Add the axis of the bias above, in units of u.
+
+    It is so scaled that a bias that is just good enough stands where the tolerance is.
+    """
+    # bias = unit · ln factor
     unit = Bias().bound(tolerance) / math.log(tolerance)
     to_bias: Any = lambda factor: unit * np.log(factor)  # noqa: E731
     to_factor: Any = lambda bias: np.exp(bias / unit)  # noqa: E731
     above = ax.secondary_xaxis("top", functions=(to_bias, to_factor))
-    low, high = (unit * math.log(x) for x in ax.get_xlim())
-    steps = [x for x in (0.05, 0.1, 0.25, 0.5, 1, 2) if high / x <= 3.2] or [2]
-    ticks = np.arange(math.ceil(low / steps[0]), math.floor(high / steps[0]) + 1)
+
+    # ticks at multiples of the finest step that leaves at most three a side
+    low, high = (unit * math.log(factor) for factor in ax.get_xlim())
+    steps = (0.05, 0.1, 0.25, 0.5, 1, 2)
+    step = next((step for step in steps if high / step <= 3.2), steps[-1])
+    multiples = np.arange(math.ceil(low / step), math.floor(high / step) + 1)
     above.set_xscale("linear")
-    above.set_xticks(ticks * steps[0])
-    above.xaxis.set_major_formatter(
-        lambda x, _: f"{x:+g}".replace("-", "−") if x else "0"
-    )
+    above.set_xticks(multiples * step)
+    above.xaxis.set_major_formatter(_signed)
     above.set_xlabel("bias in units of u", fontsize=text_size())
     above.tick_params(labelsize=text_size())
 
 
 def _verdict(
-    ax: Axes, v: Validation, name: str, y: float, most: float, look: Look
+    ax: Axes, v: Validation, name: str, y: float, reach: float, look: Look
 ) -> None:
-    """Draw one verdict: limits, estimate and answer."""
-    verdict, colour = v.verdicts[name], look["color"]
-    worst, limits = verdict.worst, verdict.limits
+    """Draw one verdict at the height `y`: limits, estimate and answer.
+
+    The axis reaches from 1 / `reach` to `reach`; arrows stand for what lies beyond.
+    """
+    verdict = v.verdicts[name]
+    worst = verdict.worst
+    colour = look["color"]
+
+    # the answer, beside the axes
     text: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
     ax.text(1.015, y, MARKS[verdict.answer], color=colour, fontweight="bold", **text)
     if worst is None:
         return
 
     def shown(value: float) -> float:
-        return min(max(as_factor(value, name, v.tolerance), 1 / most), most)
+        return min(max(as_factor(value, name, v.tolerance), 1 / reach), reach)
 
     # the range in which all parts lie: inside the band is yes
-    line: Look = {"color": colour, "solid_capstyle": "butt", "zorder": 2}
-    if limits is not None:
-        ends = [shown(x) for x in limits]
+    if verdict.limits is not None:
+        ends = [shown(limit) for limit in verdict.limits]
+        line: Look = {"color": colour, "solid_capstyle": "butt", "zorder": 2}
         ax.plot(ends, [y, y], linewidth=4, alpha=0.45, **line)
-        for end, edge, arrow in zip(ends, (1 / most, most), "<>", strict=True):
+        for end, edge, arrow in zip(ends, (1 / reach, reach), "<>", strict=True):
             if end == edge:  # or beyond
                 ax.plot([end], [y], arrow, color=colour, markersize=4, clip_on=False)
+
     # a fault is at least as far off as its limit
     if verdict.answer == "no":
-        right = 0.0 if name == "bias" else 1.0
-        near = worst.low if worst.low > right else worst.high
+        perfect = 0.0 if name == "bias" else 1.0
+        near = worst.low if worst.low > perfect else worst.high
         ax.plot([shown(near)], [y], zorder=5, **_TICK)
-    at = shown(worst.estimate)
+
+    # the estimate of the worst part
+    estimate = shown(worst.estimate)
     mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
     mark = {"label": "worst part", **mark, **look}
-    if at in (1 / most, most):
-        mark["marker"] = "<" if at < 1 else ">"
-    ax.plot([at], [y], clip_on=False, **mark)
+    if estimate in (1 / reach, reach):
+        mark["marker"] = "<" if estimate < 1 else ">"
+    ax.plot([estimate], [y], clip_on=False, **mark)
 
 
 def local(
@@ -219,47 +249,66 @@ def local(
     >>> ss.plots.local(ss.datasets.load_diabetes().test, by="bmi").get_xlabel()
     'bmi'
     """
-    found = results_of(before, after, Validation, validate)
-    first, tolerance = found[0], found[0].tolerance
-    names = [*first.rows.names, *(["time"] if "time" in first.verdicts else [])]
+    stages = results_of(before, after, Validation, validate)
+    first = stages[0]
+    tolerance = first.tolerance
+    names = list(first.rows.names)
+    if "time" in first.verdicts:
+        names.append("time")
     if by not in names or (question or by) not in first.verdicts:
-        known = ", ".join(shorten(x, 30) for x in names if x in first.verdicts)
-        msg = f"`by` must be one of {known}; found {quoted(by)}."
+        judged = [shorten(name, 30) for name in names if name in first.verdicts]
+        msg = f"`by` must be one of {', '.join(judged)}; found {quoted(by)}."
         raise InvalidInputError(msg, "no-column")
 
-    is_bias = question == "bias"
-    bound = Bias().bound(tolerance)
-    within = (-bound, bound) if is_bias else (1 / tolerance, tolerance)
+    # what is drawn, where it is right, and where it is good enough
+    if question == "bias":
+        quantity = "bias in units of u"
+        perfect = 0.0
+        bound = Bias().bound(tolerance)
+        good = (-bound, bound)
+    else:
+        quantity = "widths should be multiplied by" if question else _FACTOR
+        perfect = 1.0
+        good = (1 / tolerance, tolerance)
+    band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0, "label": "good enough"}
+    line: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
+
+    # the regions of each set, in a panel of its own
     drawn: list[Region] = []
-    axes = panels(ax, found)
-    for v, look, own in zip(found, looks_of(found), axes, strict=True):
-        band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-        own.axhspan(*within, **band, label="good enough")
-        line: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
-        own.axhline(0 if is_bias else 1, **line)
+    axes = panels(ax, stages)
+    looks = looks_of(stages)
+    for v, look, panel in zip(stages, looks, axes, strict=True):
+        panel.axhspan(*good, **band)
+        panel.axhline(perfect, **line)
         regions = v.verdicts[question or by].regions
-        regions = tuple(x for x in regions if question is None or x.column == by)
-        _regions(own, v.rows, by, regions, styled(style, look))
+        if question is not None:  # which is asked of all columns
+            regions = tuple(region for region in regions if region.column == by)
+        if regions:
+            _draw_regions(panel, v.rows, by, regions, styled(style, look))
+        else:
+            panel.text(0.5, 0.6, "too few rows", ha="center", transform=panel.transAxes)
         drawn += regions
-        if not regions:
-            own.text(0.5, 0.6, "too few rows", ha="center", transform=own.transAxes)
-    if not is_bias:
-        values = [x for each in drawn for x in (each.estimate, each.low, each.high)]
-        near = [x for x in values if 1 / FARTHEST < x < FARTHEST]
-        low, high = min(0.75, 0.9 / tolerance, *near), max(1.33, 1.1 * tolerance, *near)
-        for own in axes:
-            factor_ticks(own, "y", low / 1.05, high * 1.05)
-    wide = "widths should be multiplied by" if question else _FACTOR
-    label_axes(
-        axes,
-        variable(by, 40 if len(axes) == 1 else 24),
-        "bias in units of u" if is_bias else wide,
-    )
-    explain(axes, looks_of(found))
+
+    if question != "bias":
+        low, high = _range_of_factors(drawn, tolerance)
+        for panel in axes:
+            factor_ticks(panel, "y", low, high)
+    label_axes(axes, variable(by, 40 if len(axes) == 1 else 24), quantity)
+    explain(axes, looks)
     return axes[0]
 
 
-def _regions(
+def _range_of_factors(regions: list[Region], tolerance: float) -> tuple[float, float]:
+    """Return the range of an axis that holds regions, but for what is absurd."""
+    low, high = min(0.75, 0.9 / tolerance), max(1.33, 1.1 * tolerance)
+    for region in regions:
+        for factor in (region.estimate, region.low, region.high):
+            if 1 / FARTHEST < factor < FARTHEST:
+                low, high = min(low, factor), max(high, factor)
+    return low / 1.05, high * 1.05
+
+
+def _draw_regions(
     ax: Axes,
     rows: Predictions,
     name: str,
@@ -267,68 +316,56 @@ def _regions(
     look: Look,
 ) -> None:
     """Draw estimates and limits of regions along a variable."""
-    if not regions:
-        return
-    numbers = ("estimate", "low", "high")
-    found = np.array([[getattr(x, each) for each in numbers] for x in regions])
-    estimate, low, high = np.clip(found, -1e3, 1e3).T
+    numbers = np.array([(part.estimate, part.low, part.high) for part in regions])
+    estimate, low, high = np.clip(numbers, -1e3, 1e3).T
+
+    # where regions lie, and from where to where each reaches
     is_time = name not in rows.names
-    if is_time and rows.time is not None and rows.time.dtype.kind == "M":
-        x = _dates(ax, rows, regions, estimate, look)
-    elif not is_time and rows.is_labelled(name):
-        x = np.arange(len(regions))
-        name_ticks(ax, [each.low_value for each in regions])
+    if not is_time and rows.is_labelled(name):
+        middle = np.arange(len(regions))
+        name_ticks(ax, [region.low_value for region in regions])
     else:
-        column = rows.time if is_time else rows.columns[rows.position(name)]
-        assert column is not None
-        first, last = float(column.min()), float(column.max())
-        left, right = (
-            np.array([end if value is None else value for value in values], dtype=float)
-            for end, values in (
-                (first, [each.low_value for each in regions]),
-                (last, [each.high_value for each in regions]),
-            )
-        )
-        is_log = log_helps(column)
-        x = np.sqrt(left * right) if is_log else (left + right) / 2
+        column: Any = rows.time if is_time else rows.columns[rows.position(name)]
+        left, right = _ends_of(regions, column)
         ax.hlines(estimate, left, right, color=look["color"], linewidth=1)
-        if is_log:
-            log_ticks(ax, "x", first, last)
+        if column.dtype.kind == "M":
+            middle = left + (right - left) // 2
+            ax.tick_params(axis="x", rotation=20)
+        elif log_helps(column):
+            middle = np.sqrt(left * right)
+            log_ticks(ax, "x", float(column.min()), float(column.max()))
+        else:
+            middle = (left + right) / 2
+
     bars: Look = {"color": look["color"], "linewidth": 3, "alpha": 0.4, "zorder": 2}
-    ax.vlines(x, low, high, **bars, label="limits of all at once")
-    marks = {"kept": "o", "open": "o", "broken": "X"}
-    for state, marker in marks.items():
-        own = np.array([each.state == state for each in regions], dtype=bool)
+    ax.vlines(middle, low, high, **bars, label="limits of all at once")
+    states = np.array([region.state for region in regions])
+    for state, (words, marker) in _STATES.items():
+        chosen = states == state
         face = "none" if state == "open" else look["color"]
         mark = look | {"linestyle": "none", "markersize": 5, "zorder": 4}
-        mark |= {"marker": marker, "markerfacecolor": face, "label": _STATES[state]}
-        if own.any():
-            ax.plot(x[own], estimate[own], **mark)
+        mark |= {"marker": marker, "markerfacecolor": face, "label": words}
+        if chosen.any():
+            ax.plot(middle[chosen], estimate[chosen], **mark)
 
 
-def _dates(
-    ax: Axes,
-    rows: Predictions,
-    regions: tuple[Region, ...],
-    estimate: Any,
-    look: Look,
-) -> Any:
-    """Draw ranges of dates; return their middles."""
-    assert rows.time is not None
-    first, last = rows.time.min(), rows.time.max()
-    left, right = (
-        np.array([end if x is None else x for x in values], "datetime64[us]")
-        for end, values in (
-            (first, [x.low_value for x in regions]),
-            (last, [x.high_value for x in regions]),
-        )
-    )
-    ax.hlines(estimate, left, right, color=look["color"], linewidth=1)
-    ax.tick_params(axis="x", rotation=20)
-    return left + (right - left) // 2
+_STATES = {
+    "kept": ("right", "o"),
+    "open": ("cannot tell", "o"),
+    "broken": ("wrong", "X"),
+}
 
 
-_STATES = {"kept": "right", "open": "cannot tell", "broken": "wrong"}
+def _ends_of(regions: tuple[Region, ...], column: Any) -> tuple[Any, Any]:
+    """Return where regions begin and end; those without limits, where the rows do."""
+    first, last = column.min(), column.max()
+    begins = []
+    ends = []
+    for region in regions:
+        begins.append(first if region.low_value is None else region.low_value)
+        ends.append(last if region.high_value is None else region.high_value)
+    kind = "datetime64[us]" if column.dtype.kind == "M" else "float64"
+    return np.array(begins, dtype=kind), np.array(ends, dtype=kind)
 
 
 def comparison(
@@ -361,39 +398,37 @@ def comparison(
     >>> ax.get_xlabel()
     'CRPS minus that of raw'
     """
-    found: Any = compare(compared) if isinstance(compared, Mapping) else compared
-    if not isinstance(found, Comparison):
-        msg = (
-            f"Pass a dict of Predictions or a Comparison; found {type(found).__name__}."
-        )
+    paired: Any = compare(compared) if isinstance(compared, Mapping) else compared
+    if not isinstance(paired, Comparison):
+        kind = type(paired).__name__
+        msg = f"Pass a dict of Predictions or a Comparison; found {kind}."
         raise InvalidInputError(msg, "kind")
-    score = found.main if score is None else score
-    names = list(found.differences)
-    if score not in found.differences[names[0]]:
-        msg = f"`score` must be one of {', '.join(found.differences[names[0]])}."
+    score = paired.main if score is None else score
+    names = list(paired.differences)
+    scores = paired.differences[names[0]]
+    if score not in scores:
+        msg = f"`score` must be one of {', '.join(scores)}."
         raise InvalidInputError(msg)
+
+    # the difference of each set, and its interval
     ax = axes_for(ax, 0.9 + 0.27 * len(names))
     ax.axvline(0, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+    plain: Look = {"color": BLUE, "linestyle": "none", "markersize": 5.5, "zorder": 3}
     for row, name in enumerate(names):
-        difference = found.differences[name][score]
-        mark: Look = {
-            "color": BLUE,
-            "linestyle": "none",
-            "markersize": 5.5,
-            "zorder": 3,
-        }
-        mark |= _mark_of(difference)
+        difference = paired.differences[name][score]
         limits = [difference.low, difference.high]
         ax.plot(limits, [row, row], color=BLUE, linewidth=1.6)
-        ax.plot([difference.value], [row], **mark)
-    longest = max(8, int(width_of(ax) / (2 * letter())))
-    ax.set_yticks(range(len(names)), [literal(name, longest) for name in names])
+        ax.plot([difference.value], [row], **plain | _mark_of(difference))
+
+    # names beside the rows, which take half of the width at most
+    most_letters = max(8, int(width_of(ax) / (2 * letter())))
+    ax.set_yticks(range(len(names)), [literal(name, most_letters) for name in names])
     ax.set(ylim=(len(names) - 0.4, -0.6))
+    ax.tick_params(axis="y", length=0)
     ax.xaxis.set_major_formatter(_signed)
     ax.locator_params(axis="x", nbins=max(2, int(width_of(ax) / (9 * letter()))))
-    first = literal(found.names[0], 20)
+    first = literal(paired.names[0], 20)
     label_axes([ax], f"{TITLES[score]} minus that of {first}", "")
-    ax.tick_params(axis="y", length=0)
     longest = max(len(label.get_text()) for label in ax.get_yticklabels())
     explain([ax], beside=letter() * longest)
     return ax
@@ -440,8 +475,8 @@ def monitor(
     """
     watched: Monitor = results_of(stream, None, Monitor, over_time)[0]
     ax = axes_for(ax)
-    rows, logs = watched.history[:, 0], watched.history[:, 2:]
-    # colours of their own: none of these is a set
+
+    # the evidence of each kind, in colours of their own: none of these is a set
     looks: list[Look] = [
         {"color": ORANGE},
         {"color": GREEN},
@@ -449,22 +484,24 @@ def monitor(
         {"color": INK, "linestyle": ":"},
         {"color": SOFT, "linestyle": "-."},
     ]
-    for column, (name, look) in enumerate(zip(COLUMNS, looks, strict=True)):
-        if logs[:, column].any():
+    n_rows = watched.history[:, 0]
+    log_evidence = watched.history[:, 2:].T
+    for name, look, logs in zip(COLUMNS, looks, log_evidence, strict=True):
+        if logs.any():
             line = {"linewidth": 1.3, "label": name, **look}
             # a logarithm of 0 is what nothing is known of yet
-            known = np.where(logs[:, column] == 0, np.nan, logs[:, column])
-            ax.plot(rows, 10**known, **styled(style, line))
-    limit: Look = {"color": VERMILION, "linewidth": 1, "linestyle": "--", "zorder": 1}
-    ax.axhline(
-        watched.state.limit, **limit, label=f"alarm at {watched.state.limit:.3g}"
-    )
+            drawn = np.where(logs == 0, np.nan, logs)
+            ax.plot(n_rows, 10**drawn, **styled(style, line))
+
+    # the line at which an alarm is raised, and the range of the change
+    line = {"color": VERMILION, "linewidth": 1, "linestyle": "--", "zorder": 1}
+    limit = watched.state.limit
+    ax.axhline(limit, **line, label=f"alarm at {limit:.3g}")
     ax.set_yscale("log")
     if watched.alarm is not None:
-        ends = watched.alarm.since, watched.alarm.row
-        ax.axvspan(
-            *ends, color=GREY, alpha=0.3, linewidth=0, label="from change to alarm"
-        )
+        area: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
+        area["label"] = "from change to alarm"
+        ax.axvspan(watched.alarm.since, watched.alarm.row, **area)
     label_axes([ax], "rows", "evidence for a change")
     explain([ax])
     return ax

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .canvas import (
     ORANGE,
     SOFT,
     VERMILION,
+    Look,
     axes_for,
     new_figure,
 )
@@ -55,12 +57,16 @@ def bin_study(study: BinStudy, *, ax: Axes | None = None) -> list[Axes]:
     >>> [ax.get_ylabel() for ax in ss.plots.bin_study(study)]
     ['NLL', 'ENCE', 'S', 'fraction of valid bins']
     """
-    nll, ence, s, valid = _four_panels(ax)
-    names = [x.removeprefix("ENCE_") for x in study.scores if x.startswith("ENCE_")]
-    colours = {x: COLOURS[k % len(COLOURS)] for k, x in enumerate(names)}
+    panels = _four_panels(ax)
+    nll, ence, s, valid = panels
 
+    # the scores of each variable in its colour, and those of all in grey
+    names = []
+    for score in study.scores:
+        if score.startswith("ENCE_"):
+            names.append(score.removeprefix("ENCE_"))
     _draw(nll, study, "NLL", SOFT, "NLL")
-    for name, colour in colours.items():
+    for name, colour in zip(names, cycle(COLOURS), strict=False):
         _draw(ence, study, f"ENCE_{name}", colour, name)
         _draw(s, study, f"S_{name}", colour, name)
         _draw_valid(valid, study, name, colour)
@@ -68,10 +74,10 @@ def bin_study(study: BinStudy, *, ax: Axes | None = None) -> list[Axes]:
     _draw(s, study, "S_tot", SOFT, "tot / 2", factor=0.5)
     _draw_target_of_valid(valid, study, names)
 
-    panels = [nll, ence, s, valid]
-    words = ("NLL", "ENCE", "S", "fraction of valid bins")
-    for panel, letter, word in zip(panels, "abcd", words, strict=True):
-        panel.set(xlabel=f"number of bins of {study.by}", ylabel=word)
+    # what the panels are
+    quantities = ("NLL", "ENCE", "S", "fraction of valid bins")
+    for panel, letter, quantity in zip(panels, "abcd", quantities, strict=True):
+        panel.set(xlabel=f"number of bins of {study.by}", ylabel=quantity)
         panel.set_title(f"({letter})", loc="left", fontweight="bold")
         panel.margins(x=0)
     for panel in (ence, s):
@@ -89,25 +95,34 @@ def _four_panels(ax: Axes | None) -> list[Axes]:
         figure.set_figwidth(max(BINS_WIDTH, figure.get_figwidth()))
         return list(figure.subplots(2, 2).flat)
     ax = axes_for(ax)
-    figure, place = ax.figure, ax.get_subplotspec()
-    left, bottom, width, height = ax.get_position().bounds
-    outer = {"left": left, "right": left + width, "bottom": bottom}
-    grid: Any = place.subgridspec(2, 2) if place else None
-    grid = grid or figure.add_gridspec(2, 2, top=bottom + height, **outer)
+    figure = ax.figure
+    place = ax.get_subplotspec()
+    grid: Any
+    if place is not None:
+        grid = place.subgridspec(2, 2)
+    else:
+        box = ax.get_position()
+        outer = {"left": box.x0, "right": box.x1, "bottom": box.y0, "top": box.y1}
+        grid = figure.add_gridspec(2, 2, **outer)
     ax.remove()
-    return [figure.add_subplot(grid[k // 2, k % 2]) for k in range(4)]
+    return [figure.add_subplot(cell) for cell in grid]
 
 
 def _draw(
     ax: Axes, study: BinStudy, score: str, colour: str, label: str, factor: float = 1
 ) -> None:
     """Draw a score, that of the rival, and the target with its band."""
-    n, mean, sd = study.n_bins, study.target[score], study.spread[score]
-    ax.plot(n, factor * study.scores[score], color=colour, label=label, linewidth=1.3)
-    ax.axhline(factor * study.rival[score], color=colour, linestyle=DASHES, linewidth=1)
-    ax.plot(n, factor * mean, ":", color=colour, linewidth=1.3)
-    low, high = factor * (mean - 2 * sd), factor * (mean + 2 * sd)
-    ax.fill_between(n, low, high, color=colour, alpha=0.12, linewidth=0)
+    n_bins = study.n_bins
+    scores = factor * study.scores[score]
+    ax.plot(n_bins, scores, color=colour, label=label, linewidth=1.3)
+    rival = factor * study.rival[score]
+    ax.axhline(rival, color=colour, linestyle=DASHES, linewidth=1)
+
+    mean, sd = study.target[score], study.spread[score]
+    ax.plot(n_bins, factor * mean, ":", color=colour, linewidth=1.3)
+    low = factor * (mean - 2 * sd)
+    high = factor * (mean + 2 * sd)
+    ax.fill_between(n_bins, low, high, color=colour, alpha=0.12, linewidth=0)
 
 
 def _draw_valid(ax: Axes, study: BinStudy, name: str, colour: str) -> None:
@@ -115,10 +130,11 @@ def _draw_valid(ax: Axes, study: BinStudy, name: str, colour: str) -> None:
     score = f"f_v_{name}"
     if score not in study.scores:  # bins are too small for intervals
         return
-    n = study.n_bins
-    low, high = (study.scores[f"{score}_{end}"] for end in ("low", "high"))
-    ax.fill_between(n, low, high, color=colour, alpha=0.12, linewidth=0)
-    ax.plot(n, study.scores[score], color=colour, label=name, linewidth=1.3)
+    n_bins = study.n_bins
+    low = study.scores[f"{score}_low"]
+    high = study.scores[f"{score}_high"]
+    ax.fill_between(n_bins, low, high, color=colour, alpha=0.12, linewidth=0)
+    ax.plot(n_bins, study.scores[score], color=colour, label=name, linewidth=1.3)
     ax.axhline(study.rival[score], color=colour, linestyle=DASHES, linewidth=1)
 
 
@@ -130,21 +146,19 @@ def _draw_target_of_valid(ax: Axes, study: BinStudy, names: list[str]) -> None:
     mean = np.mean([study.target[score] for score in scores], axis=0)
     sd = np.mean([study.spread[score] for score in scores], axis=0)
     ax.plot(study.n_bins, mean, ":", color=SOFT, linewidth=1.3)
-    ax.fill_between(
-        study.n_bins, mean - 2 * sd, mean + 2 * sd, color=GREY, alpha=0.35, linewidth=0
-    )
+    band: Look = {"color": GREY, "alpha": 0.35, "linewidth": 0}
+    ax.fill_between(study.n_bins, mean - 2 * sd, mean + 2 * sd, **band)
     ax.set_ylim(0, 1.02)
 
 
 def _explain_lines(ax: Axes) -> None:
     """Say what solid, dashed and dotted lines are, within the axes."""
-    styles: tuple[tuple[Any, str], ...] = (
-        ("-", "bin-wise scaling"),
-        (DASHES, "rival"),
-        (":", "simulated"),
-    )
-    lines = [
-        ax.plot([], [], color=SOFT, linestyle=style, label=label)[0]
-        for style, label in styles
-    ]
+    styles: dict[str, Any] = {
+        "bin-wise scaling": "-",
+        "rival": DASHES,
+        "simulated": ":",
+    }
+    lines = []
+    for label, style in styles.items():
+        lines += ax.plot([], [], color=SOFT, linestyle=style, label=label)
     ax.legend(handles=lines, frameon=False, loc="upper right")

@@ -188,6 +188,7 @@ def new_figure(
 
 
 def _as_png(figure: Figure) -> bytes:
+    """Return the picture that a notebook shows."""
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=150)
         return file.getvalue()
@@ -205,13 +206,23 @@ def literal(name: str, longest: int = 40) -> str:
     """Return a user's name as text that Matplotlib draws as it is, shortened."""
     joiners = "\u200c\u200d"  # print nothing themselves, but make one emoji of two
     line = " ".join(name.split())
-    shown = (x if x.isprintable() or x in joiners else "\ufffd" for x in line)
-    return shorten("".join(shown), longest).replace("$", r"\$")
+    shown = ""
+    for character in line:
+        is_shown = character.isprintable() or character in joiners
+        shown += character if is_shown else "\ufffd"
+    return shorten(shown, longest).replace("$", r"\$")
 
 
 def variable(name: str, longest: int = 40) -> str:
     """Return what stands beside the axis of a variable."""
     return "uncertainty u" if name == "u" else literal(name, longest)
+
+
+def remove_drawn(artists: Iterable[Any], gid: str) -> None:
+    """Remove what was drawn on axes before under this name."""
+    for artist in list(artists):
+        if artist.get_gid() == gid:
+            artist.remove()
 
 
 def band(ax: Axes, x: Any, low: Any, high: Any, label: str) -> None:
@@ -222,8 +233,7 @@ def band(ax: Axes, x: Any, low: Any, high: Any, label: str) -> None:
 
 def diagonal(ax: Axes, low: float, high: float) -> None:
     """Draw the diagonal, anew if a shorter one is there."""
-    for line in [line for line in ax.lines if line.get_gid() == "diagonal"]:
-        line.remove()
+    remove_drawn(ax.lines, "diagonal")
     look: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
     ax.plot([low, high], [low, high], gid="diagonal", **look)
 
@@ -231,14 +241,19 @@ def diagonal(ax: Axes, low: float, high: float) -> None:
 # -- ticks and legends -----------------------------------------------------------------
 
 
-def log_helps(x: Floats) -> bool:
+def log_helps(values: Floats) -> bool:
     """Whether a logarithmic axis brings the median nearer to the middle."""
-    low, middle, high = float(x.min()), float(np.median(x)), float(x.max())
+    low = float(values.min())
+    high = float(values.max())
     if low <= 0 or high < 3 * low:
         return False
-    linear = abs((middle - low) / (high - low) - 0.5)
-    log = abs(math.log(middle / low) / math.log(high / low) - 0.5)
-    return log < (linear + 0.1 if high > 30 * low else linear - 0.1)
+    # how far from the middle the median is on either axis
+    median = float(np.median(values))
+    on_linear = abs((median - low) / (high - low) - 0.5)
+    on_log = abs(math.log(median / low) / math.log(high / low) - 0.5)
+    if high > 30 * low:  # in doubt, many decades are logarithmic, and few are not
+        return on_log < on_linear + 0.1
+    return on_log < on_linear - 0.1
 
 
 def width_of(ax: Axes) -> float:
@@ -270,6 +285,7 @@ def factor_ticks(ax: Axes, which: str, low: float, high: float) -> None:
 
 
 def _set_ticks(ax: Axes, which: str, choices: Any) -> None:
+    """Put ticks at the finest of some choices that has room on the x or y axis."""
     from matplotlib.ticker import NullLocator
 
     from .ticks import RoomyLog
@@ -285,12 +301,13 @@ def name_ticks(ax: Axes, labels: Iterable[Any]) -> None:
     labels = [str(label) for label in labels]
     width = width_of(ax) / len(labels)
     names = [literal(label, 14) for label in labels]
-    flat = (max(map(len, names)) + 2) * letter() <= width
-    if not flat:
+    step = 1
+    look: Look = {"fontsize": text_size()}
+    is_flat = (max(map(len, names)) + 2) * letter() <= width
+    if not is_flat:
         names = [literal(label, 10) for label in labels]
-    step = 1 if flat else math.ceil(12 / width)
-    slant: Look = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
-    look = {"fontsize": text_size()} | ({} if flat else slant)
+        step = math.ceil(12 / width)  # a slanted name takes 12 points
+        look |= {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(range(0, len(names), step), names[::step], **look)
     ax.set_xticks(range(len(names)), minor=True)
     ax.set_xlim(-0.6, len(names) - 0.4)
@@ -323,18 +340,27 @@ def explain(
     """
     size = text_size()
     are_panels = len(axes) > 1
+
+    # titles: the name of each panel, and its note
     n_lines = 0
     for i, ax in enumerate(axes):
-        words = [looks[i]["label"]] if are_panels else []
-        words += in_lines(notes[i], width_of(ax)).split("\n") if notes else []
-        colour = looks[i]["color"] if are_panels else INK
-        ax.set_title("\n".join(words), loc="left", fontsize=size, color=colour, pad=4)
-        n_lines = max(n_lines, len(words))
+        lines = []
+        colour = INK
+        if are_panels:
+            lines.append(looks[i]["label"])
+            colour = looks[i]["color"]
+        if notes:
+            lines += in_lines(notes[i], width_of(ax)).split("\n")
+        ax.set_title("\n".join(lines), loc="left", fontsize=size, color=colour, pad=4)
+        n_lines = max(n_lines, len(lines))
 
+    # what has a name in any panel, each once
     entries: dict[str, Any] = {}
     for ax in axes:
         handles, names = ax.get_legend_handles_labels()
         entries = dict(zip(names, handles, strict=True)) | entries
+
+    # the legend, in as many columns as there is room for, above the titles
     room = sum(width_of(ax) for ax in axes) - beside
     shown = [in_lines(name, room - 3 * size) for name in entries]
     n_columns = _columns(shown, room)
@@ -360,8 +386,9 @@ def raise_legend(legend: Legend, ax: Axes, points: float) -> None:
     above = ScaledTranslation(0, points / 72, ax.figure.dpi_scale_trans)
     legend.set_bbox_to_anchor((0, 1), transform=ax.transAxes + above)
     legend.set_in_layout(False)
-    for strut in [each for each in ax.texts if each.get_gid() == _STRUT]:
-        strut.remove()
+
+    # an invisible letter as high as its top, which the layout does look at
+    remove_drawn(ax.texts, _STRUT)
     top = points + legend.sigmascale_height  # type: ignore[attr-defined]
     place: Look = {"xycoords": "axes fraction", "textcoords": "offset points"}
     ax.annotate(" ", (0, 1), (0, top), va="top", fontsize=1, gid=_STRUT, **place)
@@ -373,9 +400,11 @@ _STRUT = "room for the legend"
 def _height_of(names: Sequence[str], n_columns: int) -> float:
     """Return the height in points of a legend, with a little room below and above."""
     n_rows = math.ceil(len(names) / n_columns)
-    columns = [names[i : i + n_rows] for i in range(0, len(names), n_rows)]
-    n_lines = [sum(name.count("\n") + 1 for name in column) for column in columns]
-    return text_size() * (1.2 * max(n_lines, default=0) + 0.5 * n_rows + 0.4)
+    n_lines = [name.count("\n") + 1 for name in names]
+    most_lines = 0
+    for first in range(0, len(names), n_rows):  # of each column
+        most_lines = max(most_lines, sum(n_lines[first : first + n_rows]))
+    return text_size() * (1.2 * most_lines + 0.5 * n_rows + 0.4)
 
 
 def _make_grey(handle: Any) -> None:
@@ -397,7 +426,10 @@ def _columns(names: Sequence[str], room: float) -> int:
     letters = [max(map(len, name.split("\n"))) for name in names]
     for n_columns in range(len(letters), 1, -1):
         n_rows = math.ceil(len(letters) / n_columns)
-        widest = [max(letters[i : i + n_rows]) for i in range(0, len(letters), n_rows)]
-        if sum(3.4 * text_size() + letter() * most for most in widest) <= room:
+        width = 0.0
+        for first in range(0, len(letters), n_rows):  # of each column
+            longest = max(letters[first : first + n_rows])
+            width += 3.4 * text_size() + letter() * longest  # a mark, and the name
+        if width <= room:
             return n_columns
     return 1

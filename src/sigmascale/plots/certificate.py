@@ -38,7 +38,9 @@ _LONG = {
     10: "in every\ntenth",
 }
 _SHORT = {1: "average", 2: "halves", 5: "fifths", 10: "tenths"}
+# at least, at most, and what a perfect u would reach
 EndsByFineness = dict[int, tuple[float, float, float]]
+NO_ENDS = (1.0, math.inf, math.inf)  # of a fineness for which rows are too few
 
 
 def certificate(
@@ -77,27 +79,32 @@ def certificate(
     >>> ss.plots.certificate(ss.datasets.load_diabetes().test).get_ylabel()
     'off by at most, times'
     """
-    found: list[Validation] = results_of(before, after, Validation, validate)
+    stages: list[Validation] = results_of(before, after, Validation, validate)
     ax = axes_for(ax)
-    tolerance = found[0].tolerance
+    tolerance = stages[0].tolerance
     sets: list[tuple[EndsByFineness, Look, str]] = []
-    for v, look, name in zip(found, looks_of(found), names, strict=False):
-        shown = name if len(found) > 1 else ""
-        sets.append((_curve(v.certificate, question), look, shown))
-    known = [
-        x
-        for curve, *_ in sets
-        for ends in curve.values()
-        for x in ends[1:]
-        if x < FARTHEST_DRAWN
-    ]
-    top = 1.15 * max([1.4, 1.1 * tolerance, *known])
-    is_wide = ax.get_window_extent().width / ax.figure.dpi >= 0.6 * WIDE
+    for v, look, name in zip(stages, looks_of(stages), names, strict=False):
+        shown_name = name if len(stages) > 1 else ""
+        sets.append((_curve(v.certificate, question), look, shown_name))
+
+    # the axis holds the tolerance and all that is not absurd, with some room above
+    highest = max(1.4, 1.1 * tolerance)
+    for curve, _, _ in sets:
+        for _, at_most, perfect in curve.values():
+            for factor in (at_most, perfect):
+                if factor < FARTHEST_DRAWN:
+                    highest = max(highest, factor)
+    top = 1.15 * highest
+
+    # lines and numbers
     ax.axhline(tolerance, color=GREEN, linewidth=1.3, zorder=1)
     for curve, look, name in sets:
         _ribbon(ax, curve, look, name, top)
     _numbers(ax, sets, top)
     _perfect(ax, sets[-1][0], top)
+
+    # what they are: beside their ends if there is room, else in a legend
+    is_wide = ax.get_window_extent().width / ax.figure.dpi >= 0.6 * WIDE
     if is_wide:
         _beside(ax, sets, tolerance, top)
     else:
@@ -107,8 +114,10 @@ def certificate(
         margin: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
         margin["fontsize"] = text_size()
         ax.text(1.01, tolerance, f"{tolerance:g}×", color=SOFT, **margin)
+
+    # axes
     factor_ticks(ax, "y", 1.0, top)
-    ax.yaxis.set_major_formatter(lambda x, _: f"{x:g}×")
+    ax.yaxis.set_major_formatter(lambda factor, _: f"{factor:g}×")
     words = _LONG if is_wide else _SHORT
     ax.set_xticks(range(len(DRAWN_FINENESSES)), [words[k] for k in DRAWN_FINENESSES])
     ax.set_xlim(-0.35, len(DRAWN_FINENESSES) - 0.65)
@@ -121,38 +130,39 @@ def certificate(
 
 
 def _curve(of: Certificate, question: str | None) -> EndsByFineness:
-    """Return at least, at most and perfect by fineness."""
+    """Return at least, at most and perfect by fineness, of one question or of all."""
     if question is None:
         return of.curve
     proofs = of.of(question)
     if not proofs or question == "bias":
-        known = dict.fromkeys(x.question for x in of.proofs if x.question != "bias")
-        msg = f"`question` must be one of {', '.join(known)}; found {quoted(question)}."
+        asked = dict.fromkeys(proof.question for proof in of.proofs)
+        asked.pop("bias", None)
+        msg = f"`question` must be one of {', '.join(asked)}; found {quoted(question)}."
         raise InvalidInputError(msg)
-    return {k: (x.at_least, x.at_most, x.perfect) for k, x in proofs.items()}
+    curve = {}
+    for fineness, proof in proofs.items():
+        curve[fineness] = (proof.at_least, proof.at_most, proof.perfect)
+    return curve
 
 
 def _ends(curve: EndsByFineness, top: float) -> tuple[Any, Any, Any]:
-    """Return places, and the ends of the ribbon there."""
-    nothing = (1.0, math.inf, math.inf)
-    ends = np.array([curve.get(k, nothing) for k in DRAWN_FINENESSES])
-    return (
-        np.arange(len(DRAWN_FINENESSES)),
-        np.minimum(ends[:, 0], top),
-        np.minimum(ends[:, 1], top),
-    )
+    """Return places along x, at least and at most there; none is above the top."""
+    ends = np.array([curve.get(fineness, NO_ENDS) for fineness in DRAWN_FINENESSES])
+    places = np.arange(len(DRAWN_FINENESSES))
+    at_least, at_most, _ = np.minimum(ends, top).T
+    return places, at_least, at_most
 
 
 def _ribbon(ax: Axes, curve: EndsByFineness, look: Look, name: str, top: float) -> None:
     """Draw what lies between at least and at most."""
-    x, low, high = _ends(curve, top)
+    places, low, high = _ends(curve, top)
     low = np.minimum(low, high)
     colour = look["color"]
-    ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
-    if low.max() > 1.02:
-        ax.plot(x, low, color=colour, linewidth=1, zorder=3)
+    ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    if low.max() > 1.02:  # else there is no fault to be seen
+        ax.plot(places, low, color=colour, linewidth=1, zorder=3)
     line: Look = {"linewidth": 2, "markersize": 6, "clip_on": False, "zorder": 4}
-    ax.plot(x, high, color=colour, marker=look["marker"], label=name, **line)
+    ax.plot(places, high, color=colour, marker=look["marker"], label=name, **line)
 
 
 def _numbers(
@@ -161,22 +171,18 @@ def _numbers(
     """Write T beside its marks: above the highest at a place, below another."""
     box: Look = {"facecolor": CARD, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
     text: Look = {"fontsize": text_size(), "fontweight": "bold", "ha": "center"}
-    marks = [_ends(curve, top)[2] for curve, *_ in sets]
-    for high, (_, look, _) in zip(marks, sets, strict=True):
+    text |= {"textcoords": "offset points", "bbox": box, "zorder": 6}
+    above: Look = {"xytext": (0, 7), "va": "bottom"}
+    below: Look = {"xytext": (0, -8), "va": "top"}
+    heights = [_ends(curve, top)[2] for curve, _, _ in sets]
+    highest = np.max(heights, axis=0)
+    for high, (_, look, _) in zip(heights, sets, strict=True):
         for place, value in enumerate(high):
-            is_lower = value < max(other[place] for other in marks)
+            # rounded up, as it is what u is off by at most
             words = f"{math.ceil(100 * value - 1e-6) / 100:.2f}" if value < top else "?"
-            ax.annotate(
-                words,
-                (place, value),
-                (0, -8 if is_lower else 7),
-                textcoords="offset points",
-                va="top" if is_lower else "bottom",
-                color=look["color"],
-                bbox=box,
-                zorder=6,
-                **text,
-            )
+            side = below if value < highest[place] else above
+            at = (place, value)
+            ax.annotate(words, at, color=look["color"], **side, **text)
 
 
 def _beside(
@@ -192,25 +198,25 @@ def _beside(
             words = f"at least {math.floor(100 * low.max()) / 100:.2f} somewhere"
             entries.append((high[-1] * 0.999, words, look["color"], "normal"))
     entries.append((tolerance, f"good enough: {tolerance:g}×", SOFT, "normal"))
-    perfect = sets[-1][0].get(DRAWN_FINENESSES[-1], (1.0, top, top))[2]
+    _, _, perfect = sets[-1][0].get(DRAWN_FINENESSES[-1], NO_ENDS)
     if perfect < top:
         entries.append((perfect, "dotted: a perfect u", SOFT, "normal"))
+
     # from above, each at its height or as far below as the last one needs
-    height = ax.get_window_extent().height * 72 / ax.figure.dpi
-    step, free = 1.5 * text_size() / height, 1.1
+    look = {"transform": ax.transAxes, "va": "center", "fontsize": text_size()}
+    points = ax.get_window_extent().height * 72 / ax.figure.dpi
+    step = 1.5 * text_size() / points
+    height = 1.1  # as a part of the axes
     for value, words, colour, weight in sorted(entries, reverse=True):
-        free = min(math.log(value) / math.log(top), free - step)
-        place: Look = {
-            "transform": ax.transAxes,
-            "va": "center",
-            "fontsize": text_size(),
-        }
-        ax.text(1.01, free, words, color=colour, fontweight=weight, **place)
+        height = min(math.log(value) / math.log(top), height - step)
+        ax.text(1.01, height, words, color=colour, fontweight=weight, **look)
 
 
 def _perfect(ax: Axes, curve: EndsByFineness, top: float) -> None:
     """Draw what a perfect u would reach."""
-    values = [curve.get(k, (1.0, top, top))[2] for k in DRAWN_FINENESSES]
     dots: Look = {"color": INK, "linewidth": 1.2, "linestyle": (0, (1, 2)), "zorder": 5}
-    shown = [x if x < top else math.nan for x in values]
-    ax.plot(range(len(DRAWN_FINENESSES)), shown, **dots)
+    factors = []
+    for fineness in DRAWN_FINENESSES:
+        _, _, perfect = curve.get(fineness, NO_ENDS)
+        factors.append(perfect if perfect < top else math.nan)
+    ax.plot(range(len(factors)), factors, **dots)

@@ -41,6 +41,7 @@ from .canvas import (
     looks_of,
     name_ticks,
     panels,
+    remove_drawn,
     results_of,
     styled,
     text_size,
@@ -93,17 +94,20 @@ def reliability(
     diagrams = results_of(before, after, ReliabilityDiagram, reliability_diagram)
     ax = axes_for(ax)
     for diagram, look in zip(diagrams, looks_of(diagrams), strict=True):
-        name = _name(look, style, "bins")
-        score = f"ENCE {diagram.ence:.2f}; {diagram.attainable_ence:.2f} expected"
-        x = diagram.rmv
         # Matplotlib 3.10 knows what has been drawn by linear axes alone
         is_log = ax.get_xscale() == "log"
         ax.set(xscale="linear", yscale="linear")
-        band(ax, x, diagram.attainable_low, diagram.attainable_high, _CALIBRATED)
+        rmv = diagram.rmv
+        band(ax, rmv, diagram.attainable_low, diagram.attainable_high, _CALIBRATED)
+
+        # the bins, with their score in the legend
+        score = f"ENCE {diagram.ence:.2f}; {diagram.attainable_ence:.2f} expected"
         dots = {**DOTS, **look, "markersize": 4, "zorder": 3}
-        dots = styled(style, dots) | {"label": f"{name}: {score}"}
-        (points,) = ax.plot(x, diagram.rmse, **dots)
-        bars = ax.vlines(x, diagram.low, diagram.high, linewidth=1, zorder=2)
+        dots = styled(style, dots) | {"label": f"{_name(look, style, 'bins')}: {score}"}
+        (points,) = ax.plot(rmv, diagram.rmse, **dots)
+
+        # their limits, which look like the points
+        bars = ax.vlines(rmv, diagram.low, diagram.high, linewidth=1, zorder=2)
         bars.set(color=points.get_color(), alpha=points.get_alpha())
         bars.set_label(f"{100 * diagram.confidence:g} % limits")
         _fit_axes(ax, diagram, is_log=is_log)
@@ -114,19 +118,24 @@ def reliability(
 
 def _fit_axes(ax: Axes, diagram: ReliabilityDiagram, *, is_log: bool) -> None:
     """Give the axes a range that holds all diagrams in them, not only this one."""
-    (left, bottom), (right, top) = ax.dataLim.min, ax.dataLim.max
+    left, bottom = ax.dataLim.min
+    right, top = ax.dataLim.max
     if is_log or log_helps(np.array([left, *diagram.rmv, right])):
         # limits may reach down to 0; the points must not be squashed for it
-        some = diagram.rmse[diagram.rmse > 0].min(initial=top)
-        bottom = max(bottom, ax.dataLim.minposy, some / 10)
-        for which, ends in (("x", (left, right)), ("y", (bottom, top))):
-            log_ticks(ax, which, *ends)
-        bounds = left / 1.05, right * 1.05, bottom / 1.05, top * 1.05
+        smallest = diagram.rmse[diagram.rmse > 0].min(initial=top)
+        bottom = max(bottom, ax.dataLim.minposy, smallest / 10)
+        log_ticks(ax, "x", left, right)
+        log_ticks(ax, "y", bottom, top)
+        x_range = (left / 1.05, right * 1.05)
+        y_range = (bottom / 1.05, top * 1.05)
     else:
         pad = 0.04 * (top - bottom)
-        bounds = left - pad, right + pad, max(0, bottom - pad), top + pad
-    diagonal(ax, max(bounds[0], bounds[2]), min(bounds[1], bounds[3]))
-    ax.set(xlim=bounds[:2], ylim=bounds[2:])
+        x_range = (left - pad, right + pad)
+        y_range = (max(0, bottom - pad), top + pad)
+
+    # the diagonal, as far as both axes reach
+    diagonal(ax, max(x_range[0], y_range[0]), min(x_range[1], y_range[1]))
+    ax.set(xlim=x_range, ylim=y_range)
 
 
 def calibration(
@@ -187,16 +196,17 @@ def _line(look: Look, style: Look) -> Look:
 
 def _name_the_sides(ax: Axes) -> None:
     """Say what it means to lie above or below, where no curve is in the way."""
-    for text in [each for each in ax.texts if each.get_gid() == _SIDE]:
-        text.remove()
+    remove_drawn(ax.texts, _SIDE)  # of curves that were drawn before
+    lowest, highest = 1.0, 0.0
+    for line in ax.lines:
+        level, observed = np.asarray(line.get_xydata()).T
+        lowest = min(lowest, observed[level >= 0.45].min())
+        highest = max(highest, observed[level <= 0.55].max())
     words: Look = {"fontsize": text_size(), "color": SOFT, "style": "italic"}
     words["gid"] = _SIDE
-    curves = [np.asarray(line.get_xydata()) for line in ax.lines]
-    below = min(curve[curve[:, 0] >= 0.45, 1].min() for curve in curves)
-    above = max(curve[curve[:, 0] <= 0.55, 1].max() for curve in curves)
-    if below > 0.15:
+    if lowest > 0.15:
         ax.text(0.97, 0.03, "overconfident", ha="right", **words)
-    if above < 0.85:
+    if highest < 0.85:
         ax.text(0.03, 0.97, "underconfident", va="top", **words)
 
 
@@ -243,23 +253,32 @@ def pit(
     """
     histograms = results_of(before, after, PITHistogram, pit_histogram)
     axes = panels(ax, histograms)
-    for histogram, look, own in zip(
-        histograms, looks_of(histograms), axes, strict=True
-    ):
-        bars: Look = {"fill": True, "alpha": 0.5, "label": "share of truths"} | style
-        if not bars["fill"]:
-            bars |= {"alpha": style.get("alpha", 1), "linewidth": 1.6, "zorder": 3}
-        bars |= {} if "color" in style else {"facecolor": look["color"]}
-        if _is_first(own):
-            band(own, [0, 1], histogram.low, histogram.high, _CALIBRATED)
-            own.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-        own.stairs(histogram.density, histogram.edges, **styled({}, bars, patch=True))
-        own.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
+    looks = looks_of(histograms)
+    for histogram, look, panel in zip(histograms, looks, axes, strict=True):
+        if _is_first(panel):
+            band(panel, [0, 1], histogram.low, histogram.high, _CALIBRATED)
+            panel.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+        bars = _bars(look, style)
+        panel.stairs(histogram.density, histogram.edges, **styled({}, bars, patch=True))
+        panel.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
     label_axes(axes, "probability integral transform (PIT)", "density")
-    explain(axes, looks_of(histograms))
-    highest = max(own.dataLim.y1 for own in axes)
-    axes[0].set_ylim(0, 1.04 * max(highest, *(each.high for each in histograms)))
+    explain(axes, looks)
+
+    # with room for the highest bar, and for the whole band
+    heights = [panel.dataLim.y1 for panel in axes]
+    heights += [histogram.high for histogram in histograms]
+    axes[0].set_ylim(0, 1.04 * max(heights))
     return axes[0]
+
+
+def _bars(look: Look, style: Look) -> Look:
+    """Return how a histogram is drawn: filled, or as an outline that is opaque."""
+    bars: Look = {"fill": True, "alpha": 0.5, "label": "share of truths"} | style
+    if not bars["fill"]:
+        bars |= {"alpha": style.get("alpha", 1), "linewidth": 1.6, "zorder": 3}
+    if "color" not in style:
+        bars["facecolor"] = look["color"]
+    return bars
 
 
 def confidence_curve(
@@ -296,22 +315,24 @@ def confidence_curve(
     """
     curves = results_of(before, after, ConfidenceCurve, compute_confidence_curve)
     axes = panels(ax, curves)
-    for curve, look, own in zip(curves, looks_of(curves), axes, strict=True):
-        x = curve.pruned
-        band(own, x, curve.reference_low, curve.reference_high, _CALIBRATED)
-        plain = {key: value for key, value in look.items() if key == "color"}
-        line = _line(plain, style) | {
-            "label": style.get("label", "by u, largest first")
-        }
-        own.plot(x, curve.error, **line)
-        own.plot(x, curve.reference, ":", color=SOFT, linewidth=1, label="expected")
-        oracle: Look = {"color": INK, "linewidth": 1, "label": "oracle, by the error"}
-        own.plot(x, curve.oracle, "--", **oracle)
-        own.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
+    looks = looks_of(curves)
+    expected: Look = {"color": SOFT, "linewidth": 1, "label": "expected"}
+    oracle: Look = {"color": INK, "linewidth": 1, "label": "oracle, by the error"}
+    for curve, look, panel in zip(curves, looks, axes, strict=True):
+        removed = curve.pruned
+        low, high = curve.reference_low, curve.reference_high
+        band(panel, removed, low, high, _CALIBRATED)
+        line = _line({"color": look["color"]}, style)
+        line["label"] = style.get("label", "by u, largest first")
+        panel.plot(removed, curve.error, **line)
+        panel.plot(removed, curve.reference, ":", **expected)
+        panel.plot(removed, curve.oracle, "--", **oracle)
+        panel.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
     statistic = curves[0].statistic.upper()
     label_axes(axes, "fraction of rows removed", f"{statistic} of the rows left")
-    explain(axes, looks_of(curves))
-    axes[0].set_ylim(0, 1.03 * max(own.dataLim.y1 for own in axes) or 1)
+    explain(axes, looks)
+    highest = max(panel.dataLim.y1 for panel in axes)
+    axes[0].set_ylim(0, 1.03 * highest or 1)  # errors may all be 0
     return axes[0]
 
 
@@ -358,66 +379,71 @@ def local_statistics(
     compute = partial(compute_local_statistics, by=by, statistic=statistic)
     results = results_of(before, after, LocalStatistics, compute)
     axes = panels(ax, results)
-    ranges = [_range_of(result) for result in results]
-    bottom, top = min(low for low, _ in ranges), max(high for _, high in ranges)
-    for result, look, own in zip(results, looks_of(results), axes, strict=True):
-        _draw_bins(own, result, look, style)
-        _draw_overall(own, result, look, bottom)
+    looks = looks_of(results)
+    lows, highs = zip(*map(_range_of, results), strict=True)
+    bottom, top = min(lows), max(highs)
+    for result, look, panel in zip(results, looks, axes, strict=True):
+        _draw_bins(panel, result, look, style)
+        _draw_overall(panel, result, look, bottom)
         if result.is_labelled:
-            name_ticks(own, map(label_text, result.x))
+            name_ticks(panel, map(label_text, result.x))
         elif log_helps(result.x):
-            log_ticks(own, "x", result.x.min(), result.x.max())
-        own.set(ylim=(bottom, top))
+            log_ticks(panel, "x", result.x.min(), result.x.max())
+        panel.set(ylim=(bottom, top))
         if result.statistic == "zms":
-            log_ticks(own, "y", bottom, top)
-    notes = [_missed(result) for result in results]
+            log_ticks(panel, "y", bottom, top)
     label_axes(axes, variable(results[0].name), f"local {results[0].words}")
-    explain(axes, looks_of(results), notes)
+    explain(axes, looks, [_missed(result) for result in results])
     return axes[0]
 
 
 def _missed(result: LocalStatistics) -> str:
     """Return how many bins miss the target, and how many are to be expected."""
-    n_bins, n_missed = result.valid.size, int((~result.valid).sum())
-    expected = (1 - result.confidence) * n_bins
-    return (
-        f"{n_missed} of {n_bins} bins miss {result.target:g}; {expected:.2g} expected"
-    )
+    n_bins = result.valid.size
+    n_missed = int((~result.valid).sum())
+    missed = f"{n_missed} of {n_bins} bins miss {result.target:g}"
+    return f"{missed}; {(1 - result.confidence) * n_bins:.2g} expected"
 
 
 def _range_of(result: LocalStatistics) -> tuple[float, float]:
-    """Return the range of an axis; of <Z²>, which limits down to 0 do not stretch."""
-    low = min(result.low.min(), result.overall[1])
-    high = max(result.high.max(), result.overall[2])
+    """Return the range of an axis that holds all limits, with a margin."""
+    _, overall_low, overall_high = result.overall
+    low = float(min(result.low.min(), overall_low))
+    high = float(max(result.high.max(), overall_high))
     if result.statistic == "zms":
-        floor = result.value.min(where=result.value > 0, initial=1) / 4
-        return min(0.8, float(max(floor, low) / 1.1)), max(1.25, float(high * 1.1))
+        # on a logarithmic axis: limits near 0 must not squash the values
+        floor = float(result.value.min(where=result.value > 0, initial=1)) / 4
+        return min(0.8, max(floor, low) / 1.1), max(1.25, high * 1.1)
     low, high = min(low, result.target), max(high, result.target)
     margin = 0.05 * (high - low) or 0.05
-    return float(low - margin), float(high + margin)
+    return low - margin, high + margin
 
 
 def _draw_bins(ax: Axes, result: LocalStatistics, look: Look, style: Look) -> None:
     """Draw the bins with their intervals, and mark those that miss the target."""
-    x = np.arange(result.value.size) if result.is_labelled else result.x
+    places = np.arange(result.value.size) if result.is_labelled else result.x
     ax.axhline(result.target, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
-    dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": size}
-    good = styled(style, dots | {"label": _bins_with(result.confidence)})
-    bad = {**MISSES, "markersize": 1.5 * size, "zorder": 4}
+
+    # many bins have small marks; bins that miss the target have larger ones
+    sizes = {40: 4.5, 120: 3.5}  # up to how many bins
+    size = next((size for most, size in sizes.items() if places.size <= most), 2.5)
+    good: Look = {**DOTS, "color": look["color"], "marker": "o", "markersize": size}
+    good["label"] = f"bins with {100 * result.confidence:g} % limits"
+    good = styled(style, good)
+    bad: Look = {**MISSES, "markersize": 1.5 * size, "zorder": 4}
     bad["label"] = f"that miss {result.target:g}"
-    for which, marks in ((result.valid, good), (~result.valid, bad)):
-        if which.any():
-            (points,) = ax.plot(x[which], result.value[which], **marks)
-            bars = ax.vlines(x[which], result.low[which], result.high[which])
+    for chosen, marks in ((result.valid, good), (~result.valid, bad)):
+        if chosen.any():
+            (points,) = ax.plot(places[chosen], result.value[chosen], **marks)
+            bars = ax.vlines(places[chosen], result.low[chosen], result.high[chosen])
             bars.set(color=good["color"], alpha=points.get_alpha(), linewidth=0.8)
-    if result.statistic == "zms" and (zero := result.value <= 0).any():
-        at = np.full(zero.sum(), 0.03)
-        ax.plot(x[zero], at, "v", color=INK, transform=ax.get_xaxis_transform())
 
-
-def _bins_with(confidence: float) -> str:
-    return f"bins with {100 * confidence:g} % limits"
+    # what a logarithmic axis cannot show stands at its bottom
+    zero = result.value <= 0
+    if result.statistic == "zms" and zero.any():
+        heights = np.full(zero.sum(), 0.03)
+        below: Look = {"color": INK, "transform": ax.get_xaxis_transform()}
+        ax.plot(places[zero], heights, "v", **below)
 
 
 def _draw_overall(ax: Axes, result: LocalStatistics, look: Look, bottom: float) -> None:

@@ -47,25 +47,26 @@ def tenths(
     first, second = _evidence_of(before), _evidence_of(after)
     stages: list[Evidence] = results_of(first, second, Evidence, evidence)
     ax = axes_for(ax)
-    known = [
-        x
-        for stage in stages
-        for tenth in stage.tenths
-        for x in (tenth.u, tenth.rmse)
-        if x > 0
-    ]
     ax.set_xlabel("u (RMS of a tenth)")
     ax.set_ylabel("RMS error")
-    if not known:
+
+    # both axes hold all tenths, but for zeros, which have no logarithm
+    sizes = []
+    for stage in stages:
+        for tenth in stage.tenths:
+            sizes += [size for size in (tenth.u, tenth.rmse) if size > 0]
+    if not sizes:
         ax.text(0.5, 0.5, "too few rows", ha="center", transform=ax.transAxes)
         return ax
+    ends = np.array([min(sizes) / 1.4, max(sizes) * 1.4])
 
-    ends = np.array([min(known) / 1.4, max(known) * 1.4])
-    right = ends / tolerance, ends * tolerance
-    ax.fill_between(ends, *right, color=GREY, alpha=0.2, linewidth=0)
+    # the diagonal with the band of what is good enough, and the tenths
+    band: Look = {"color": GREY, "alpha": 0.2, "linewidth": 0}
+    ax.fill_between(ends, ends / tolerance, ends * tolerance, **band)
     ax.plot(ends, ends, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
     for stage, look in zip(stages, looks_of(stages), strict=True):
         _draw(ax, stage, look)
+
     for which in ("x", "y"):
         log_ticks(ax, which, *ends)
     ax.set_xlim(*ends)
@@ -77,8 +78,8 @@ def tenths(
 
 def _draw(ax: Axes, stage: Evidence, look: Look) -> None:
     """Draw the tenths of one set, with their limits."""
-    columns = [(x.u, x.rmse, x.low, x.high) for x in stage.tenths]
-    u, rmse, low, high = np.array(columns).T
+    points = [(tenth.u, tenth.rmse, tenth.low, tenth.high) for tenth in stage.tenths]
+    u, rmse, low, high = np.array(points).T
     above = np.where(np.isfinite(high), high - rmse, 0)
     ax.errorbar(
         u,
@@ -93,4 +94,5 @@ def _draw(ax: Axes, stage: Evidence, look: Look) -> None:
 
 
 def _evidence_of(stage: Any) -> Any:
+    """Return the evidence of a validation; anything else as it is."""
     return stage.evidence if isinstance(stage, Validation) else stage

@@ -17,12 +17,23 @@ if TYPE_CHECKING:
 
 # As variables that the style sheet of a page sets, and what they are in the dark.
 _NAMES = {
-    **{INK: "ink", CARD: "card", SOFT: "soft", GREY: "grey"},
-    **{BLUE: "blue", VERMILION: "vermilion", GREEN: "green", ORANGE: "orange"},
+    INK: "ink",
+    CARD: "card",
+    SOFT: "soft",
+    GREY: "grey",
+    BLUE: "blue",
+    VERMILION: "vermilion",
+    GREEN: "green",
+    ORANGE: "orange",
 }
 _DARK = {
-    **{"ink": "#e8e8e6", "card": "#1c1f22", "soft": "#b4b4b2", "grey": "#8a8a8a"},
-    **{"blue": "#56b4e9", "vermilion": "#ff8c42", "green": "#2fc79a"},
+    "ink": "#e8e8e6",
+    "card": "#1c1f22",
+    "soft": "#b4b4b2",
+    "grey": "#8a8a8a",
+    "blue": "#56b4e9",
+    "vermilion": "#ff8c42",
+    "green": "#2fc79a",
     "orange": "#f0b429",
 }
 _FONTS = '"DejaVu Sans",Verdana,system-ui,Arial,sans-serif'
@@ -81,6 +92,34 @@ def svg(
     str
         One element ``<svg>``.
     """
+    root = _as_tree(figure, key)
+    identifiers: dict[str, str] = {}  # ours, by those of Matplotlib
+    for element in root.iter():
+        _shorten(element, identifiers, key)
+    for element in root.iter():
+        _share_style(element)
+        old = element.attrib.pop("id", None)  # kept only if something refers to it
+        if old in identifiers:
+            element.set("id", identifiers[old])
+
+    # one picture, with its words for those who cannot see it
+    root.attrib = {
+        "class": "plot",
+        "viewBox": root.attrib["viewBox"],
+        "role": "img",
+        "aria-labelledby": f"{key}-title {key}-desc",
+    }
+    for position, (tag, text) in enumerate([("title", title), ("desc", description)]):
+        label = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
+        label.text = "".join(map(_printable, text))
+        root.insert(position, label)
+
+    markup = ElementTree.tostring(root, encoding="unicode")
+    return _alone(figure, markup) if alone else markup
+
+
+def _as_tree(figure: Figure, key: str) -> ElementTree.Element:
+    """Return what Matplotlib writes, without its metadata and style sheets."""
     from matplotlib import rc_context
 
     file = io.StringIO()
@@ -89,64 +128,78 @@ def svg(
     root = ElementTree.fromstring(file.getvalue())
     for parent in list(root.iter()):
         for child in list(parent):
-            if _tag(child) in ("metadata", "style"):
+            if _local_name(str(child.tag)) in ("metadata", "style"):
                 parent.remove(child)
-    names: dict[str, str] = {}
-    for element in root.iter():
-        element.tag, element.tail = _tag(element), None
-        element.text = (element.text or "").strip() or None
-        element.attrib = {
-            name.rpartition("}")[2]: _value(name.rpartition("}")[2], value, names, key)
-            for name, value in element.attrib.items()
-        }
-    for element in root.iter():
-        _share_style(element)
-        name = element.attrib.pop("id", None)  # kept only if something refers to it
-        if name in names:
-            element.set("id", names[name])
-    view = root.attrib["viewBox"]
-    root.attrib = {"class": "plot", "viewBox": view, "role": "img"}
-    root.attrib["aria-labelledby"] = f"{key}-title {key}-desc"
-    for position, (tag, text) in enumerate([("title", title), ("desc", description)]):
-        label = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
-        label.text = "".join(x if x.isprintable() else " " for x in text)
-        root.insert(position, label)
-    found = ElementTree.tostring(root, encoding="unicode")
-    return _alone(figure, found) if alone else found
+    return root
 
 
-def _tag(element: ElementTree.Element) -> str:
-    return str(element.tag).rpartition("}")[2]
+def _shorten(
+    element: ElementTree.Element, identifiers: dict[str, str], key: str
+) -> None:
+    """Leave out name spaces and blanks, and write attributes shorter."""
+    element.tag = _local_name(str(element.tag))
+    element.tail = None
+    element.text = (element.text or "").strip() or None
+    attributes = {}
+    for full_name, value in element.attrib.items():
+        name = _local_name(full_name)
+        attributes[name] = _value(name, value, identifiers, key)
+    element.attrib = attributes
 
 
-def _value(name: str, value: str, names: dict[str, str], key: str) -> str:
-    """Return an attribute with short numbers, own names, and the page's colours."""
+def _local_name(name: str) -> str:
+    """Return a name of XML without its name space, which stands in braces."""
+    return name.rpartition("}")[2]
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else " "
+
+
+def _value(name: str, value: str, identifiers: dict[str, str], key: str) -> str:
+    """Return an attribute with short numbers, own names, and the page's colours.
+
+    A reference to a new identifier is added to `identifiers`, with one that starts with
+    `key`.
+    """
     if name in ("href", "clip-path"):
 
-        def rename(found: re.Match[str]) -> str:
-            return "#" + names.setdefault(found[1], f"{key}-{len(names)}")
+        def rename(reference: re.Match[str]) -> str:
+            return "#" + identifiers.setdefault(
+                reference[1], f"{key}-{len(identifiers)}"
+            )
 
         return _REFERENCE.sub(rename, value)
     if name == "style":
-        kept = []
-        for declaration in value.split(";"):
-            what, _, how = (part.strip() for part in declaration.partition(":"))
-            if what == "font":  # size and families, of which the page has its own
-                what, how = "font-size", how.split(" ")[0]
-            if what and what != "font-family":
-                how = f"var(--{_NAMES[how]},{how})" if how in _NAMES else how
-                kept.append(f"{what}:{how}")
-        return ";".join(kept)
+        return _style(value)
     if name in ("d", "x", "y", "width", "height", "transform", "points"):
-        short = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)
+        short = _LONG_NUMBER.sub(lambda digits: f"{float(digits[0]):.2f}", value)
         return " ".join(short.split())
     return value
 
 
+def _style(value: str) -> str:
+    """Return a style in the page's colours, without families of fonts."""
+    declarations = []
+    for declaration in value.split(";"):
+        name, _, setting = declaration.partition(":")
+        name = name.strip()
+        setting = setting.strip()
+        if name == "font":  # size and families, of which the page has its own
+            name = "font-size"
+            setting = setting.split(" ")[0]
+        if setting in _NAMES:
+            setting = f"var(--{_NAMES[setting]},{setting})"
+        if name and name != "font-family":
+            declarations.append(f"{name}:{setting}")
+    return ";".join(declarations)
+
+
 def _share_style(group: ElementTree.Element) -> None:
     """Say the style of a cloud of points once, not for each of them."""
+    tags = {child.tag for child in group}
     styles = {child.get("style") for child in group}
-    if len(group) < 2 or {_tag(child) for child in group} != {"use"} or len(styles) > 1:
+    if len(group) < 2 or tags != {"use"} or len(styles) > 1:
         return
     for child in group:
         style = child.attrib.pop("style", "")
@@ -170,5 +223,5 @@ def _alone(figure: Figure, svg: str) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" '
         f'width="{width:g}in" height="{height:g}in" '
     )
-    first, rest = svg.split(">", 1)
-    return first.replace("<svg ", head, 1) + ">" + style + rest + "\n"
+    tag, inside = svg.split(">", 1)
+    return tag.replace("<svg ", head, 1) + ">" + style + inside + "\n"

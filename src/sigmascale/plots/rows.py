@@ -32,9 +32,9 @@ DOTS: Look = {"linestyle": "none", "markeredgewidth": 0}
 MISSES: Look = {"color": INK, "marker": "X", "linestyle": "none", "markeredgewidth": 0}
 
 
-def share_of(found: float, expected: float | None) -> str:
-    """Return a share in per cent, with what is expected beside it."""
-    words = f"{100 * found:.3g} %"
+def share_of(share: float, expected: float | None) -> str:
+    """Return a share in per cent, with what is expected beside it, if that is known."""
+    words = f"{100 * share:.3g} %"
     return words if expected is None else f"{words}; {100 * expected:.3g} % expected"
 
 
@@ -77,14 +77,15 @@ def errors(
     sets = results_of(before, after, Predictions, check_predictions)
     reach = max(_reach(check_predictions(p)) for p in sets)
     axes = panels(ax, sets)
-    most, looks = check_count(max_points, "max_points"), looks_of(sets)
+    most = check_count(max_points, "max_points")
+    looks = looks_of(sets)
     hidden = ""
-    for p, look, own in zip(sets, looks, axes, strict=True):
-        hidden = _draw_errors(own, p, look, reach, most, style)
-    notes = [f"beyond 2u: {share_of(*_beyond(p))}" for p in sets]
-    is_vector = sets[0].is_vector
-    label_axes(axes, f"uncertainty u{hidden}", "size of E" if is_vector else "error E")
-    for handle in explain(axes, looks, notes).get_lines():
+    for p, look, panel in zip(sets, looks, axes, strict=True):
+        hidden = _draw_errors(panel, p, look, reach, most, style)
+    y_label = "size of E" if sets[0].is_vector else "error E"
+    label_axes(axes, f"uncertainty u{hidden}", y_label)
+    legend = explain(axes, looks, [f"beyond 2u: {_share_beyond(p)}" for p in sets])
+    for handle in legend.get_lines():  # larger than in the cloud
         handle.set(alpha=1, markersize=4)
     return axes[0]
 
@@ -100,47 +101,63 @@ def _draw_errors(
     ax: Axes, p: Predictions, look: Look, reach: float, most: int, style: Look
 ) -> str:
     """Draw the errors of one set with ±2u, and say how many rows are not shown."""
-    u, e = p.y_std, p.signed_error
+    u = p.y_std
+    error = p.signed_error
+
+    # the range of u, without far outliers, and the rows within it
     small, large = np.quantile(u, (0.005, 0.995))
-    left, right = 0.95 * max(u.min(), small / 3), 1.05 * min(u.max(), 3 * large)
-    rows = _some(e.size, most)
-    inside = rows[(np.abs(e[rows]) <= reach) & (u[rows] >= left) & (u[rows] <= right)]
+    left = 0.95 * max(u.min(), small / 3)
+    right = 1.05 * min(u.max(), 3 * large)
+    rows = _drawn_rows(error.size, most)
+    is_inside = (u >= left) & (u <= right) & (np.abs(error) <= reach)
+    inside = rows[is_inside[rows]]
 
     # a cloud of many rows is made of small, translucent dots
     alpha = 0.8 if rows.size < 500 else 0.45
     dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 2.2}
     dots |= {"alpha": alpha, "label": "size of E" if p.is_vector else "errors E"}
-    ax.plot(u[inside], e[inside], **styled(style, dots))
+    ax.plot(u[inside], error[inside], **styled(style, dots))
 
+    # 2u, and of errors that have a sign −2u, as far as the axes reach
     grid = np.geomspace(left, max(left, min(right, reach / 2)), 100)
-    signs = (2,) if p.is_vector else (2, -2)
-    for sign in signs:
-        name = f"{'' if p.is_vector else '±'}2u" if sign > 0 else None
-        ax.plot(grid, sign * grid, color=INK, linewidth=1.2, label=name)
+    line: Look = {"color": INK, "linewidth": 1.2}
+    if p.is_vector:
+        ax.plot(grid, 2 * grid, label="2u", **line)
+    else:
+        ax.plot(grid, 2 * grid, label="±2u", **line)
+        ax.plot(grid, -2 * grid, **line)
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
 
+    # the axes
     if log_helps(u):
         log_ticks(ax, "x", left, right)
     ax.set(xlim=(left, right), ylim=(0 if p.is_vector else -reach, reach))
-    shown = f"{rows.size:,} of {e.size:,} rows" if rows.size < e.size else ""
-    outside = f"{rows.size - inside.size} outside" if inside.size < rows.size else ""
-    hidden = ", ".join(filter(None, (shown, outside)))
-    return f" ({hidden})" if hidden else ""
+
+    # the rows that are not shown
+    hidden = []
+    if rows.size < error.size:
+        hidden.append(f"{rows.size:,} of {error.size:,} rows")
+    if inside.size < rows.size:
+        hidden.append(f"{rows.size - inside.size} outside")
+    return f" ({', '.join(hidden)})" if hidden else ""
 
 
-def _beyond(p: Predictions) -> tuple[float, float | None]:
+def _share_beyond(p: Predictions) -> str:
     """Return the share of errors beyond 2u, and what it should be, if that is known."""
-    found, d = p.mean(p.abs_z > 2), p.distributions
-    if d is None:
+    expected: float | None = None
+    distributions = p.distributions
+    if distributions is None:
         # of normal errors, d z² has a chi-squared distribution with d components
-        return found, float(special.chdtrc(p.dim, 4 * p.dim))
-    if p.is_vector:
-        return found, None
-    below, above = (d.cdf(d.location + sign * 2 * d.scale) for sign in (-1, 1))
-    return found, p.mean(1 - above + below)
+        expected = float(special.chdtrc(p.dim, 4 * p.dim))
+    elif not p.is_vector:
+        two_u = 2 * distributions.scale
+        below = distributions.cdf(distributions.location - two_u)
+        above = 1 - distributions.cdf(distributions.location + two_u)
+        expected = p.mean(above + below)
+    return share_of(p.mean(p.abs_z > 2), expected)
 
 
-def _some(n: int, most: int) -> Ints:
+def _drawn_rows(n: int, most: int) -> Ints:
     """Return the rows that are drawn: all, or a random part with a fixed seed."""
     if n <= most:
         return np.arange(n)
@@ -196,21 +213,26 @@ def intervals(
     coverage = check_fraction(coverage, "coverage")
     most = check_count(max_points, "max_points")
     axes = panels(ax, sets)
-    rows = _some(sets[0].n_rows, most)
-    ends = [_interval_of_errors(p, coverage) for p in sets]
-    reach = max(
-        _farthest(p, low, high, rows) for p, (low, high) in zip(sets, ends, strict=True)
-    )
-    for p, own_ends, look, own in zip(sets, ends, looks_of(sets), axes, strict=True):
+    looks = looks_of(sets)
+    rows = _drawn_rows(sets[0].n_rows, most)
+
+    # the rows of each set in their order, and what its intervals miss of all rows
+    reach = 0.0
+    notes = []
+    for p, look, panel in zip(sets, looks, axes, strict=True):
+        low, high = _interval_of_errors(p, coverage)
         order = p.y_std if by == "u" else p.y_pred
         shown = rows[np.argsort(order[rows], kind="stable")]
-        _draw_intervals(own, p, *own_ends, shown, coverage, look, style)
-        own.set(ylim=(-reach, reach))
-    shares = [1 - p.mean(_held(p, *own)) for p, own in zip(sets, ends, strict=True)]
-    notes = [f"missed: {share_of(share, 1 - coverage)}" for share in shares]
+        _draw_intervals(panel, p, low, high, shown, coverage, look, style)
+        reach = max(reach, _farthest(p, low, high, rows))
+        share_missed = 1 - p.mean(_held(p, low, high))
+        notes.append(f"missed: {share_of(share_missed, 1 - coverage)}")
+
+    for panel in axes:
+        panel.set(ylim=(-reach, reach))
     counted = _counted(rows.size, sets[0].n_rows)
     label_axes(axes, f"{counted}, {_IN_ORDER[by]}", "error E")
-    explain(axes, looks_of(sets), notes)
+    explain(axes, looks, notes)
     return axes[0]
 
 
@@ -218,12 +240,14 @@ _IN_ORDER = {"u": "from small u to large", "prediction": "from low predictions t
 
 
 def _require_predictions(p: Predictions) -> None:
+    """Refuse rows whose order by predictions cannot be told."""
     if p.y_pred is None:
         msg = "Pass Predictions with `y_pred` and `y_true`; found errors alone."
         raise InvalidInputError(msg, "no-predictions")
 
 
 def _counted(n_shown: int, n: int) -> str:
+    """Return how many rows are shown, in words."""
     return f"{n:,} rows" if n_shown == n else f"{n_shown:,} of {n:,} rows"
 
 
@@ -259,18 +283,21 @@ def _draw_intervals(
     style: Look,
 ) -> None:
     """Draw intervals, the errors that they hold, and those that they miss."""
-    place = np.arange(shown.size)
-    edges = np.append(place - 0.5, place.size - 0.5)
+    # a step for each row; Matplotlib draws no infinite ones
+    places = np.arange(shown.size)
+    edges = np.append(places - 0.5, places.size - 0.5)
+    bottom, top = np.clip([low[shown], high[shown]], -1e300, 1e300)
     area: Look = {"color": look["color"], "alpha": 0.25, "linewidth": 0, "fill": True}
     area |= {"label": f"{100 * coverage:g} % intervals"}
-    ends = np.clip([low[shown], high[shown]], -1e300, 1e300)
-    ax.stairs(ends[1], edges, baseline=ends[0], **area)
+    ax.stairs(top, edges, baseline=bottom, **area)
     ax.axhline(0, color=INK, linewidth=0.8, zorder=1)
 
+    # errors within their steps, and those outside
+    errors = p.errors[shown]
     within = _held(p, low, high)[shown]
     dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 3.0}
     dots |= {"label": "errors held", "zorder": 3}
-    ax.plot(place[within], p.errors[shown][within], **styled(style, dots))
+    ax.plot(places[within], errors[within], **styled(style, dots))
     marks = {**MISSES, "markersize": 4.5, "zorder": 4, "label": "errors missed"}
-    ax.plot(place[~within], p.errors[shown][~within], **marks)
-    ax.set(xlim=(-1, place.size), xticks=[])
+    ax.plot(places[~within], errors[~within], **marks)
+    ax.set(xlim=(-1, places.size), xticks=[])

@@ -36,7 +36,7 @@ def plain_numbers(low: float, high: float) -> Iterator[list[float]]:
 def factors(low: float, high: float) -> Iterator[list[float]]:
     """Yield choices of factors about 1, the finest first."""
     for choice in _TICK_FACTORS:
-        yield [float(each) for each in choice]
+        yield list(map(float, choice))
     yield from plain_numbers(low, high)
 
 
@@ -58,7 +58,7 @@ class RoomyLog(Locator):
             return []
         inside: list[float] = []
         for choice in self._choices(low, high):
-            inside = [each for each in choice if low <= each <= high]
+            inside = [tick for tick in choice if low <= tick <= high]
             if len(inside) < 2 or self._has_room(inside, low, high):
                 break
         return inside
@@ -68,9 +68,14 @@ class RoomyLog(Locator):
         axes = self.axis.axes  # type: ignore[union-attr]
         is_x = self.axis.axis_name == "x"  # type: ignore[union-attr]
         pixels = axes.bbox.width if is_x else axes.bbox.height
+
+        # from tick to tick, in points
         places = np.log(np.array(ticks) / low) / math.log(high / low)
         gaps = np.diff(places * pixels * 72 / axes.figure.dpi)
+
+        # one above another, all numbers need the same; side by side, what they are wide
         if not is_x:
             return bool(np.all(gaps >= 1.3 * self._size))
-        widths = np.array([0.6 * self._size * len(f"{each:g}") for each in ticks])
-        return bool(np.all(gaps >= (widths[1:] + widths[:-1]) / 2 + 0.4 * self._size))
+        widths = np.array([0.6 * self._size * len(f"{tick:g}") for tick in ticks])
+        needed = (widths[1:] + widths[:-1]) / 2 + 0.4 * self._size
+        return bool(np.all(gaps >= needed))
