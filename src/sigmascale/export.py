@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ._support.files import whole_file
-from ._support.libraries import Library
+from ._support.libraries import Array, Library
 from ._support.parameters import check_is_fitted
-from .distributions import any_bound, check_bounds, check_coverage, check_levels
+from .distributions import (
+    Parts,
+    ZDistribution,
+    any_bound,
+    check_bounds,
+    check_coverage,
+    check_levels,
+)
+from .distributions.parts import Lookup
 from .exceptions import InvalidInputError
 from .recalibrator import Recalibrator
 
@@ -57,7 +66,7 @@ def to_onnx(
     >>> ss.export.to_onnx(r, path, quantiles=[0.05, 0.95])
     >>> import onnxruntime
     >>> session = onnxruntime.InferenceSession(path)
-    >>> [each.name for each in session.get_inputs()]
+    >>> [column.name for column in session.get_inputs()]
     ['u', 'y_pred']
     >>> inputs = {"u": p.y_std, "y_pred": np.zeros(300)}
     >>> u, low, high = session.run(None, inputs)
@@ -70,66 +79,132 @@ def to_onnx(
         msg = "to_onnx needs the package ndonnx: pip install ndonnx"
         raise ImportError(msg) from problem
     check_is_fitted(recalibrator)
-    scale_map, bias_map = recalibrator.scale_, recalibrator.bias_
-    parts = recalibrator.parts_
     names = recalibrator.names_
     if Y_PRED in names:
         msg = f'No feature can be named "{Y_PRED}", as predictions are. Rename it.'
         raise InvalidInputError(msg)
-    columns: list[Any] = [None] * len(names)  # arguments of the graph, if needed
-    for k in sorted(recalibrator.columns_):
-        text = k in recalibrator.labelled_
-        columns[k] = ndx.argument(shape=("n",), dtype=ndx.utf8 if text else ndx.float64)
-    inputs = {names[k]: x for k, x in enumerate(columns) if x is not None}
 
+    # inputs: the columns that something depends on
+    inputs: dict[str, Any] = {}
+    columns: list[Any] = [None] * len(names)
+    for position in sorted(recalibrator.columns_):
+        is_labelled = position in recalibrator.labelled_
+        dtype = ndx.utf8 if is_labelled else ndx.float64
+        columns[position] = ndx.argument(shape=("n",), dtype=dtype)
+        inputs[names[position]] = columns[position]
+
+    # the recalibrated uncertainty
     library = Library(ndx, {})
-    scale = scale_map.evaluate(columns, library)
-    new = f"{names[0]}_recalibrated"
-    outputs = {new: scale}
+    scale = recalibrator.scale_.evaluate(columns, library)
+    name_of_u = f"{names[0]}_recalibrated"
+    outputs = {name_of_u: scale}
+
+    # levels of quantiles, by the names of their outputs
     z = recalibrator.distribution_
-    levels = {f"{new}_q{p:g}": p for p in check_levels(quantiles)} if quantiles else {}
-    if interval is not None and z.dim is None:
-        share = check_coverage(interval)
-        levels |= {f"{new}_low": (1 - share) / 2, f"{new}_high": (1 + share) / 2}
-    if levels and z.dim is not None:
+    is_vector = z.dim is not None
+    levels: dict[str, float] = {}
+    if quantiles:
+        levels = {f"{name_of_u}_q{p:g}": float(p) for p in check_levels(quantiles)}
+    if interval is not None and not is_vector:
+        coverage = check_coverage(interval)
+        levels[f"{name_of_u}_low"] = (1 - coverage) / 2
+        levels[f"{name_of_u}_high"] = (1 + coverage) / 2
+    if levels and is_vector:
         msg = "`quantiles` need numbers, as vectors have no sign. Pass `interval`."
         raise InvalidInputError(msg, "vectors")
-    if levels or bias_map is not None:
-        centre = inputs[Y_PRED] = ndx.argument(shape=("n",), dtype=ndx.float64)
-        if bias_map is not None:
-            centre = centre + bias_map.evaluate(columns, library)
-            outputs[f"{Y_PRED}_recalibrated"] = centre
-    # which table of the distribution is whose, and how far each part stretches it
-    code = ndx.searchsorted(ndx.asarray(z.edges), scale, side="right")
-    code_of_part = []
-    if parts is not None:
-        for axis in parts.axes:
-            code_of_part.append(axis.codes(columns, library))
 
-    def quantile_of_z(level: float) -> Any:
-        if parts is None:
-            by_table = z.quantiles(np.array([level]))[:, 0]
-            return ndx.take(ndx.asarray(by_table), code, axis=0)
-        total: Any = None
-        for lookup in parts.lookups(z, level):
-            reach: Any = None
-            for by_code, of_row in zip(lookup.reaches, code_of_part, strict=True):
-                at = code * by_code.shape[1] + of_row
-                own = ndx.take(ndx.asarray(np.ravel(by_code)), at, axis=0)
-                reach = own if reach is None else ndx.where(own > reach, own, reach)
-            median = ndx.take(ndx.asarray(lookup.median), code, axis=0)
-            found = median + lookup.sign * reach
-            found = found if lookup.share == 1 else lookup.share * found
-            total = found if total is None else total + found
-        return total
+    # what distributions are about: predictions, with their bias corrected
+    bias = recalibrator.bias_
+    if levels or bias is not None:
+        centre = ndx.argument(shape=("n",), dtype=ndx.float64)
+        inputs[Y_PRED] = centre
+    if bias is not None:
+        centre = centre + bias.evaluate(columns, library)
+        outputs[f"{Y_PRED}_recalibrated"] = centre
 
+    # quantiles of the truth, and the radius of a ball
+    graph_of_z = _GraphOfZ.of(recalibrator, columns, scale, library)
     bounds = check_bounds(recalibrator.bounds)
     for name, level in levels.items():
-        found = centre + scale * quantile_of_z(float(level))
-        outputs[name] = ndx.clip(found, *bounds) if any_bound(bounds) else found
+        quantile = centre + scale * graph_of_z.quantile(level)
+        is_bounded = any_bound(bounds)
+        outputs[name] = ndx.clip(quantile, *bounds) if is_bounded else quantile
     if interval is not None and z.dim is not None:
-        radius = quantile_of_z(check_coverage(interval))
-        outputs[f"{new}_radius"] = scale * float(np.sqrt(z.dim)) * radius
+        radius = graph_of_z.quantile(check_coverage(interval))
+        outputs[f"{name_of_u}_radius"] = scale * float(np.sqrt(z.dim)) * radius
+
     model = ndx.build(inputs, outputs)
     with whole_file(Path(path)) as part:
         part.write_bytes(model.SerializeToString())
+
+
+@dataclass(frozen=True)
+class _GraphOfZ:
+    """The distribution of z as a graph, which looks quantiles up for each row.
+
+    Attributes
+    ----------
+    z : ZDistribution
+        The distribution.
+    parts : Parts or None
+        How far it is stretched in each part.
+    table : array of ndonnx, shape (n,)
+        Which table of the distribution is whose.
+    codes : list of arrays of ndonnx, shape (n,)
+        Of each axis of the parts, which part a row is in.
+    library : Library
+        The library of these arrays.
+    """
+
+    z: ZDistribution
+    parts: Parts | None
+    table: Array
+    codes: list[Array]
+    library: Library
+
+    @classmethod
+    def of(
+        cls,
+        recalibrator: Recalibrator,
+        columns: list[Any],
+        scale: Array,
+        library: Library,
+    ) -> _GraphOfZ:
+        """Return the graph for rows of some columns, and their scale."""
+        z = recalibrator.distribution_
+        parts = recalibrator.parts_
+        xp = library.xp
+        table = xp.searchsorted(xp.asarray(z.edges), scale, side="right")
+        axes = () if parts is None else parts.axes
+        codes = [axis.codes(columns, library) for axis in axes]
+        return cls(z, parts, table, codes, library)
+
+    def quantile(self, level: float) -> Array:
+        """Return a quantile of z, or of radii, for each row.
+
+        Where parts stretch it, it is a sum of lookups: Σ share · (median ± reach).
+        """
+        if self.parts is None:
+            quantile_of_tables = self.z.quantiles(np.array([level]))[:, 0]
+            return self.library.look_up(quantile_of_tables, self.table)
+        total: Array = None
+        for lookup in self.parts.lookups(self.z, level):
+            median = self.library.look_up(lookup.median, self.table)
+            quantile = median + lookup.sign * self._reach(lookup)
+            if lookup.share != 1:
+                quantile = lookup.share * quantile
+            total = quantile if total is None else total + quantile
+        return total
+
+    def _reach(self, lookup: Lookup) -> Array:
+        """Return the largest reach of all parts that a row is in."""
+        where = self.library.xp.where
+        largest: Array = None
+        for reaches, code in zip(lookup.reaches, self.codes, strict=True):
+            n_codes = reaches.shape[1]
+            at = self.table * n_codes + code
+            reach = self.library.look_up(np.ravel(reaches), at)
+            if largest is not None:
+                reach = where(reach > largest, reach, largest)
+            largest = reach
+        return largest
