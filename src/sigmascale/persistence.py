@@ -33,6 +33,7 @@ FORMAT = "sigmascale"
 VERSION = 6  # of the format; other versions are refused
 LARGEST_FILE = 2**28  # bytes
 LARGEST_NUMBER = 1e150  # what is learned of values within their limits is smaller
+MOST_DIMENSIONS = 32  # of an array, in all versions of NumPy
 # Classes that a file can be of, and where they are.
 _ROOTS = {
     "Recalibrator": "recalibrator",
@@ -47,9 +48,9 @@ def refuse(words: str) -> NoReturn:
     raise DamagedFileError(words, "damaged")
 
 
-def refuse_if(wrong: Any, words: str) -> None:
+def refuse_if(condition: Any, words: str) -> None:
     """Refuse parts that do not fit together, in a method `check`."""
-    if wrong:
+    if condition:
         msg = f"{words}."
         raise InvalidInputError(msg)
 
@@ -95,28 +96,28 @@ def label(value: Any) -> Label:
 def plain(value: Any) -> Any:
     """Return what JSON has; lists come back as tuples."""
     if isinstance(value, list):
-        return tuple(plain(each) for each in value)
+        return tuple(plain(item) for item in value)
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     return number(value) if type(value) is float else value
 
 
 def floats(value: Any) -> Floats:
     """Return an array of numbers."""
     values, shape = _array(value)
-    if not {type(each) for each in values} <= {float, int}:
+    if not {type(item) for item in values} <= {float, int}:
         refuse("an array must hold numbers, and nothing else.")
-    found = np.array(values, dtype=np.float64)
-    if not (np.abs(found) <= EXACT).all():
-        for each in values:
-            number(each)
-    return found.reshape(shape)
+    array = np.array(values, dtype=np.float64)
+    if not (np.abs(array) <= EXACT).all():  # seldom: then one by one
+        for item in values:
+            number(item)
+    return array.reshape(shape)
 
 
 def integers(value: Any) -> Ints:
     """Return an array of whole numbers."""
     values, shape = _array(value)
-    if not {type(each) for each in values} <= {int}:
+    if not {type(item) for item in values} <= {int}:
         refuse("an array must hold whole numbers, and nothing else.")
     if values and max(map(abs, values)) > EXACT:
         refuse("an array holds a whole number that is too large.")
@@ -125,15 +126,18 @@ def integers(value: Any) -> Ints:
 
 def _array(value: Any) -> tuple[list[Any], tuple[int, ...]]:
     """Return the values and the shape of an array; one of one dimension is a list."""
+    values = value
     shape = None
     if isinstance(value, dict) and set(value) == {"shape", "values"}:
-        shape, value = many(index)(value["shape"]), value["values"]
-    if not isinstance(value, list):
-        refuse(f"there must be an array; found {quoted(value)}.")
-    shape = (len(value),) if shape is None else shape
-    if len(shape) > 32 or len(value) != math.prod(shape):
-        refuse(f"an array of {len(value)} values has the shape {quoted(shape)}.")
-    return value, shape
+        values = value["values"]
+        shape = many(index)(value["shape"])
+    if not isinstance(values, list):
+        refuse(f"there must be an array; found {quoted(values)}.")
+    if shape is None:
+        shape = (len(values),)
+    if len(shape) > MOST_DIMENSIONS or len(values) != math.prod(shape):
+        refuse(f"an array of {len(values)} values has the shape {quoted(shape)}.")
+    return values, shape
 
 
 def many(kind: Kind) -> Kind:
@@ -142,7 +146,7 @@ def many(kind: Kind) -> Kind:
     def decode_many(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             refuse(f"there must be a list; found {quoted(value)}.")
-        return tuple(decode(kind, each) for each in value)
+        return tuple(decode(kind, item) for item in value)
 
     return decode_many
 
@@ -151,10 +155,10 @@ def pair(kind: Kind) -> Kind:
     """Return the kind of two parts of one kind."""
 
     def decode_pair(value: Any) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = many(kind)(value)
-        if len(found) != 2:
-            refuse(f"there must be two; found {len(found)}.")
-        return found
+        items: tuple[Any, ...] = many(kind)(value)
+        if len(items) != 2:
+            refuse(f"there must be two; found {len(items)}.")
+        return items
 
     return decode_pair
 
@@ -185,7 +189,7 @@ def by_name(kind: Kind) -> Kind:
     def decode_by_name(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             refuse(f"there must be names with values; found {quoted(value)}.")
-        return {name: decode(kind, each) for name, each in value.items()}
+        return {name: decode(kind, item) for name, item in value.items()}
 
     return decode_by_name
 
@@ -226,6 +230,7 @@ and nothing else.
 
 def encode(value: Any) -> Any:
     """Return a value in terms of JSON."""
+    # numbers and text
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not abs(value) <= LARGEST_NUMBER:
@@ -233,15 +238,19 @@ def encode(value: Any) -> Any:
         raise InvalidInputError(msg)
     if isinstance(value, _PLAIN):
         return value
+
+    # what holds several
     if isinstance(value, np.ndarray):
-        values = [encode(each) for each in value.ravel().tolist()]
-        return (
-            values if value.ndim == 1 else {"shape": [*value.shape], "values": values}
-        )
+        values = [encode(item) for item in value.ravel().tolist()]
+        if value.ndim == 1:
+            return values
+        return {"shape": [*value.shape], "values": values}
     if isinstance(value, (list, tuple)):
-        return [encode(each) for each in value]
+        return [encode(item) for item in value]
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        return {name: encode(each) for name, each in value.items()}
+        return {name: encode(item) for name, item in value.items()}
+
+    # objects of classes that say what they are made of
     parts = getattr(type(value), "stored_parts", None)
     if parts is None:
         msg = f"a {type(value).__name__} cannot be saved."
@@ -250,34 +259,42 @@ def encode(value: Any) -> Any:
         state = value.to_state()
     else:
         state = {name: getattr(value, name) for name in parts}
-    name = type(value).__name__
-    return {"is": name, **{part: encode(each) for part, each in state.items()}}
+    encoded = {"is": type(value).__name__}
+    for name, part in state.items():
+        encoded[name] = encode(part)
+    return encoded
 
 
 def decode(kind: Kind, value: Any) -> Any:
     """Return the part of a kind, or the object of a class, that JSON stands for."""
     if not isinstance(kind, type):
         return kind(value)
-    name, kinds = kind.__name__, kind.stored_parts  # type: ignore[attr-defined]
-    if not isinstance(value, dict) or value.get("is") != name:
-        refuse(f"there must be a {name}; found {quoted(value)}.")
-    if value.keys() != {"is", *kinds}:
-        wrong = ", ".join(sorted(value.keys() ^ {"is", *kinds}))
-        refuse(f"parts of a {name} are missing or unknown: {shorten(wrong)}.")
+
+    # a class: exactly its parts, each of its kind
+    class_name = kind.__name__
+    kinds = kind.stored_parts  # type: ignore[attr-defined]
+    if not isinstance(value, dict) or value.get("is") != class_name:
+        refuse(f"there must be a {class_name}; found {quoted(value)}.")
+    needed = {"is", *kinds}
+    if value.keys() != needed:
+        unlike = ", ".join(sorted(value.keys() ^ needed))
+        refuse(f"parts of a {class_name} are missing or unknown: {shorten(unlike)}.")
     parts = {}
-    for part, of_kind in kinds.items():
+    for name, kind_of_part in kinds.items():
         try:
-            parts[part] = decode(of_kind, value[part])
+            parts[name] = decode(kind_of_part, value[name])
         except DamagedFileError as problem:
-            refuse(f"{name}, {quoted(part)}: {problem}")
+            refuse(f"{class_name}, {quoted(name)}: {problem}")
+
+    # the object, whose parts must fit together
     make = getattr(kind, "from_state", None)
-    found = kind(**parts) if make is None else make(parts)
-    if hasattr(found, "check"):
+    decoded = kind(**parts) if make is None else make(parts)
+    if hasattr(decoded, "check"):
         try:
-            found.check()
+            decoded.check()
         except InvalidInputError as problem:
-            refuse(f"{name}: {problem}")
-    return found
+            refuse(f"{class_name}: {problem}")
+    return decoded
 
 
 # -- files -----------------------------------------------------------------------------
@@ -307,6 +324,7 @@ def dumps(value: Any, extra: dict[str, Any] | None = None) -> str:
 
 def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     """Return what :func:`dumps` was given: the object, and what else there was."""
+    # a file of ours, of this version, that nobody has changed
     document = parse_json(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         if isinstance(document, dict) and "recalibrator" in document:
@@ -323,6 +341,8 @@ def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     content = {name: document[name] for name in ("extra", "content")}
     if _checksum(content) != document["sha256"]:
         refuse("the checksum does not fit: the file was changed or damaged.")
+
+    # the object in it
     name = document["content"].get("is")
     if not isinstance(name, str) or name not in _ROOTS:
         refuse(f"it holds a {quoted(name)}, which is not known.")
@@ -382,5 +402,6 @@ def load_with_extra(path: str | Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _checksum(content: dict[str, Any]) -> str:
+    """Return the SHA-256 of what a file holds, however JSON was laid out."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
