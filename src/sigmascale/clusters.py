@@ -69,16 +69,18 @@ class Tally:
 
     def add(self, unlike: Unlike) -> None:
         """Add the counts of a batch, and tell what is new unless that waits."""
-        with self._lock:
-            unlike = unlike if self._total is None else self._total.plus(unlike)
-            self._total = unlike
+        untold = []
+        with self._lock:  # threads evaluate batches at the same time
+            total = unlike if self._total is None else self._total.plus(unlike)
+            self._total = total
             if self._waits:
                 return
-            oddities = self._recalibrator._oddities(unlike)
-            new = {key: x for key, x in oddities.items() if key not in self._told}
-            self._told |= new.keys()
+            for key, oddity in self._recalibrator._oddities(total).items():
+                if key not in self._told:
+                    self._told.add(key)
+                    untold.append(oddity)
         beginning = "" if self._is_whole else "Of the rows read so far, "
-        for sentence, category in new.values():
+        for sentence, category in untold:
             warn(f"{beginning}{sentence}", category, stacklevel=2)
 
     def tell(self) -> None:
@@ -127,12 +129,12 @@ class _Sender:
             def zero(self, value: Any) -> Any:
                 return value
 
-            def addInPlace(self, first: Any, second: Any) -> Any:
-                if os.getpid() != process:
-                    return [*first, *second]
-                for each in second:
-                    tally.add(_read(each))
-                return first
+            def addInPlace(self, gathered: Any, added: Any) -> Any:
+                if os.getpid() != process:  # in a worker: gathered, to be sent
+                    return [*gathered, *added]
+                for counts in added:
+                    tally.add(_read(counts))
+                return gathered
 
         self._accumulator = context.accumulator([], Counts())
 
@@ -149,19 +151,23 @@ def _check_spark(session: Any) -> None:
         import pyarrow as pa
 
         try:
-            from sigmascale._support.version import __version__ as found
+            from sigmascale._support.version import __version__ as answer
         except ImportError as problem:
-            found = f"{sys.executable} says: {problem}"
+            answer = f"{sys.executable} says: {problem}"
         for part in parts:
-            yield pa.RecordBatch.from_pydict({"found": [found] * part.num_rows})
+            yield pa.RecordBatch.from_pydict({"answer": [answer] * part.num_rows})
 
     try:
-        rows = session.range(1).mapInArrow(versions, "found string").collect()
-        found = {row["found"] for row in rows}
+        rows = session.range(1).mapInArrow(versions, "answer string").collect()
+        answers = {row["answer"] for row in rows}
     except Exception as problem:
-        lines = [x.strip() for x in str(problem).splitlines() if "Error:" in x]
-        found = {shorten((lines or [type(problem).__name__])[-1], 200)}
-    _refuse_other(found, "Spark")
+        # of the stack of Java and Python, the last line that names an error
+        errors = [type(problem).__name__]
+        for line in str(problem).splitlines():
+            if "Error:" in line:
+                errors.append(line.strip())
+        answers = {shorten(errors[-1], 200)}
+    _refuse_other_versions(answers, "Spark")
 
 
 # -- Dask ------------------------------------------------------------------------------
@@ -200,35 +206,39 @@ def _check_dask(client: Any) -> None:
 
     def version() -> str:  # it travels by its value
         try:
-            from sigmascale._support.version import __version__ as found
+            from sigmascale._support.version import __version__
         except ImportError as problem:
             return str(problem)
-        return found
+        return __version__
 
-    _refuse_other(set(client.run(version).values()), "Dask")
+    _refuse_other_versions(set(client.run(version).values()), "Dask")
 
 
 # -- both ------------------------------------------------------------------------------
 
 
-def _refuse_other(found: set[str], engine: str) -> None:
-    """Refuse versions of workers that are not the one of this process."""
-    others = sorted(found - {__version__})
-    if others:
+def _refuse_other_versions(answers: set[str], engine: str) -> None:
+    """Refuse workers that do not answer with the version of this process.
+
+    They answer with their version, or with the error that the import has met.
+    """
+    unlike = sorted(answers - {__version__})
+    if unlike:
         msg = (
             f"The workers of {engine} must be able to import sigmascale {__version__}, "
-            f"as this process does; found: {listed(others)}. {HOW_TO_INSTALL}"
+            f"as this process does; found: {listed(unlike)}. {HOW_TO_INSTALL}"
         )
         raise InvalidInputError(msg, "workers")
 
 
 def _plain(unlike: Unlike) -> list[Any]:
     """Return counts as lists and dicts of numbers, which every protocol takes."""
-    outside = {name: list(each) for name, each in unlike.outside.items()}
+    outside = {column: list(counts) for column, counts in unlike.outside.items()}
     return [unlike.n_rows, unlike.unseen, unlike.gaps, outside]
 
 
 def _read(plain: Any) -> Unlike:
     """Return counts of what :func:`_plain` has made of them."""
-    n_rows, unseen, gaps, outside = plain
-    return Unlike(n_rows, unseen, gaps, {x: Outside(*y) for x, y in outside.items()})
+    n_rows, unseen, gaps, plain_outside = plain
+    outside = {column: Outside(*counts) for column, counts in plain_outside.items()}
+    return Unlike(n_rows, unseen, gaps, outside)
