@@ -20,7 +20,9 @@ from .exceptions import FewerBinsWarning
 from .ordering import canonical_order
 from .predictions import Predictions
 
-MOST_BINS, ROWS_OF_A_BIN = 100, 30  # if nobody asks for a number of bins
+# if nobody asks for a number of bins
+MOST_BINS = 100
+ROWS_OF_A_BIN = 30
 _ROUNDING = 1e-9  # by which sums of weights may differ, relatively
 
 
@@ -32,7 +34,7 @@ def cut_positions(n_rows: int | float, n_bins: int) -> npt.NDArray[Any]:
     >>> cut_positions(10, 4)
     array([0, 3, 5, 8])
     """
-    # floor(k n / N + 1/2) in exact integer arithmetic; a sum of weights has rounding
+    # floor(k n / N + 1/2) = floor((2 k n + N) / 2 N), in exact integer arithmetic
     slack = 0 if isinstance(n_rows, int) else _ROUNDING * n_rows * n_bins
     return (2 * np.arange(n_bins) * n_rows + n_bins + slack) // (2 * n_bins)
 
@@ -55,10 +57,11 @@ def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
     feasible = max(1, min(n_bins, _bins_of_size(min_size, n_rows)))
     if feasible < n_bins:
-        whole = isinstance(n_rows, int)
-        found = f"{n_rows} rows" if whole else f"weights of {n_rows:.4g} rows"
+        rows = f"{n_rows} rows"
+        if not isinstance(n_rows, int):
+            rows = f"weights of {n_rows:.4g} rows"
         warn(
-            f"{n_bins} bins were asked for, but {found} give at most {feasible} "
+            f"{n_bins} bins were asked for, but {rows} give at most {feasible} "
             f"of {min_size} or more rows; {feasible} are used.",
             FewerBinsWarning,
             stacklevel=2,
@@ -67,6 +70,7 @@ def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
 
 
 def _bins_of_size(size: int, n_rows: int | float) -> int:
+    """Return how many bins of a size there can be; a sum of weights has rounding."""
     slack = 0 if isinstance(n_rows, int) else _ROUNDING * n_rows
     return int((n_rows + slack) // size)
 
@@ -133,17 +137,26 @@ class Bins:
 
     def first_middle_last(self) -> tuple[npt.NDArray[Any], ...]:
         """Return the smallest, middle and largest value of bins; labels are equal."""
-        ends, sizes = np.cumsum(self.sizes), self.sizes
-        rows = self.order[np.array([ends - sizes, ends - (sizes + 1) // 2, ends - 1])]
-        found = self.values[rows]
-        return tuple(found if self.labels is None else object_array(self.labels)[found])
+        # pieces of a bin stand in the order of their values
+        ends = np.cumsum(self.sizes)
+        first = ends - self.sizes
+        middle = ends - (self.sizes + 1) // 2
+        last = ends - 1
+
+        values = self.values[self.order[np.array([first, middle, last])]]
+        if self.labels is not None:
+            values = object_array(self.labels)[values]
+        return tuple(values)
 
     def some(self, which: npt.NDArray[np.bool_]) -> Bins:
-        """Return some of the bins."""
-        kept = np.repeat(which, self.sizes)
-        weights = None if self.weights is None else self.weights[kept]
-        order, sizes = self.order[kept], self.sizes[which]
-        return replace(self, order=order, sizes=sizes, weights=weights)
+        """Return some of the bins: those for which `which` is true."""
+        pieces = np.repeat(which, self.sizes)
+        return replace(
+            self,
+            order=self.order[pieces],
+            sizes=self.sizes[which],
+            weights=None if self.weights is None else self.weights[pieces],
+        )
 
 
 def check_ties(ties: Any, p: Predictions) -> Floats | None:
@@ -171,42 +184,82 @@ def cut(
     rows may suffice for fewer of `min_size` or more.
     """
     positions = range(len(p.names)) if by is None else [p.position(by)]
-    if not all(p.categories[j] is not None for j in positions):
+    if any(p.categories[j] is None for j in positions):
         n_bins = feasible_bins(p.n_effective, n_bins, min_size)  # one warning for all
     if p.error is None or (p.groups is None and p.weights is None):
         return {p.names[j]: _cut_column(p, j, n_bins, ties) for j in positions}
+
     # rows that are alike may differ in group or weight: their order must not matter
-    first = canonical_order(p)
-    q, ties = p.take(first), None if ties is None else ties[first]
-    bins = {p.names[j]: _cut_column(q, j, n_bins, ties) for j in positions}
-    return {
-        name: replace(each, values=p.columns[j], order=first[each.order])
-        for j, (name, each) in zip(positions, bins.items(), strict=True)
-    }
+    canonical = canonical_order(p)
+    rows = p.take(canonical)
+    if ties is not None:
+        ties = ties[canonical]
+    bins = {}
+    for j in positions:
+        of_column = _cut_column(rows, j, n_bins, ties)
+        # in these bins rows have their old places again
+        order = canonical[of_column.order]
+        bins[p.names[j]] = replace(of_column, values=p.columns[j], order=order)
+    return bins
 
 
 def _cut_column(p: Predictions, j: int, n_bins: int, ties: Floats | None) -> Bins:
-    name, x, labels = p.names[j], p.columns[j], p.categories[j]
-    u = p.y_std
-    size = u if p.error is None else p.squared_error  # any numbers tell rows apart
-    ties = u if ties is None and j > 0 else ties
-    if labels is not None:
-        keys = (size, u) if ties is u or ties is None else (u, size, ties)
-        order = np.lexsort((*keys, x))
-        sizes = np.unique(x, return_counts=True)[1]
-        weights = None if p.weights is None else p.weights[order]
-        return Bins(name, x, order, sizes, weights, labels)
-    order = rank_order(x, ties, size, u)
+    """Return the bins of a column: one of each label, or `n_bins` of numbers.
+
+    Rows with equal values are ordered by `ties`; without, those of features by u.
+    """
+    if ties is None and j > 0:
+        ties = p.y_std
+    # what else tells rows apart: any numbers do where errors are not known
+    size = p.y_std if p.error is None else p.squared_error
+    if p.categories[j] is not None:
+        return _bins_of_labels(p, j, ties, size)
+
+    order = rank_order(p.columns[j], ties, size, p.y_std)
     cuts = cut_positions(p.n_effective, n_bins)
     if p.weights is None:
-        return Bins(name, x, order, np.diff(cuts, append=p.n_rows))
-    # bins of equal weight: limits part rows
+        sizes = np.diff(cuts, append=p.n_rows)
+        return Bins(p.names[j], p.columns[j], order, sizes)
+    return _bins_of_equal_weight(p, j, order, cuts)
+
+
+def _bins_of_labels(p: Predictions, j: int, ties: Floats | None, size: Floats) -> Bins:
+    """Return a bin of each label of column j, its rows by ties, size and u."""
+    codes = p.columns[j]
+    # the last key counts first
+    if ties is None or ties is p.y_std:
+        order = np.lexsort((size, p.y_std, codes))
+    else:
+        order = np.lexsort((p.y_std, size, ties, codes))
+    return Bins(
+        p.names[j],
+        codes,
+        order,
+        sizes=np.unique(codes, return_counts=True)[1],
+        weights=None if p.weights is None else p.weights[order],
+        labels=p.categories[j],
+    )
+
+
+def _bins_of_equal_weight(p: Predictions, j: int, order: Ints, cuts: Floats) -> Bins:
+    """Return bins of column j whose limits, sums of weights, part the rows they hit."""
+    assert p.weights is not None
+    # rows side by side, each as long as its weight: row i covers starts[i] to ends[i]
     ends = np.cumsum(p.weights[order])
     starts = np.append(0.0, ends[:-1])
-    parts = np.union1d(starts, cuts := _snapped(cuts.astype(np.float64), starts))
-    sizes = np.diff(np.searchsorted(parts, cuts), append=parts.size)
-    order = order[np.searchsorted(starts, parts, side="right") - 1]
-    return Bins(name, x, order, sizes, np.diff(parts, append=ends[-1]))
+    cuts = _snapped(cuts.astype(np.float64), starts)
+
+    # pieces begin where a row or a bin does
+    pieces = np.union1d(starts, cuts)
+    first_of_bin = np.searchsorted(pieces, cuts)
+    row_of_piece = np.searchsorted(starts, pieces, side="right") - 1
+    return Bins(
+        p.names[j],
+        p.columns[j],
+        order[row_of_piece],
+        sizes=np.diff(first_of_bin, append=pieces.size),
+        weights=np.diff(pieces, append=ends[-1]),
+    )
 
 
 def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
@@ -221,16 +274,23 @@ def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
     same = ordered[1:] == ordered[:-1]
     if not same.any():
         return order
-    # rows that have an equal neighbour, and the run of equal ones that each is in
+
+    # places of rows that have an equal neighbour, and the run of equal x each is in
     places = np.flatnonzero(np.append(same, False) | np.append(False, same))
     run = np.append(0, np.cumsum(~same))[places]
-    rows, keys = order[places], [u, size] if ties is None else [u, size, ties]
-    # where nothing tells rows apart, in the order in which they came
-    rows = rows[np.lexsort((rows, *(key[rows] for key in keys), run))]
-    new = run[1:] != run[:-1]
+
+    # in each run by ties, size and u; where these are equal, too, as rows came
+    rows = order[places]
+    keys = [rows, u[rows], size[rows]]
     if ties is not None:
-        new |= ties[rows][1:] != ties[rows][:-1]
-    run = np.append(0, np.cumsum(new))
+        keys.append(ties[rows])
+    rows = rows[np.lexsort((*keys, run))]
+
+    # runs of rows that are equal in x and in ties are shuffled
+    starts_run = run[1:] != run[:-1]
+    if ties is not None:
+        starts_run |= ties[rows][1:] != ties[rows][:-1]
+    run = np.append(0, np.cumsum(starts_run))
     order[places] = rows[np.lexsort((hash_of_positions(places), run))]
     return order
 

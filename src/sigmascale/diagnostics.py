@@ -31,7 +31,7 @@ SAMPLE = 10_000  # values to look at; of more, those that fall into a share
 ROWS_TO_TELL = 100  # fewer show nothing
 DOMINATED = 20  # rows, of which one may outweigh all others
 
-Finding = tuple[str, type[Warning]]
+Slip = tuple[str, type[Warning]]  # a sentence, and its kind
 
 
 def warn_of_oddities(
@@ -64,14 +64,15 @@ def warn_of_oddities(
 
 def warn_of_dominant(p: Predictions, stacklevel: int = 2) -> None:
     """Warn if one error outweighs all others together."""
-    parts = p.z2 if p.weights is None else p.weights * p.z2
-    row, total = int(np.argmax(parts)), float(parts.sum())
-    if p.n_rows >= DOMINATED and parts[row] > 0.5 * total:
+    addends = p.z2 if p.weights is None else p.weights * p.z2
+    row = int(np.argmax(addends))
+    total = float(addends.sum())
+    if p.n_rows >= DOMINATED and addends[row] > 0.5 * total:
         place = row_number(row if p.places is None else p.places[row])
         warn(
             f"One error of {p.n_rows} (row {place}, {p.abs_z[row]:.3g} u) makes up "
-            f"{parts[row] / total:.0%} of the sum of z²: what is said of the others is "
-            "little. Look at that row, and drop it if it is a blunder.",
+            f"{addends[row] / total:.0%} of the sum of z²: what is said of the others "
+            "is little. Look at that row, and drop it if it is a blunder.",
             DominantErrorWarning,
             stacklevel=stacklevel + 1,
         )
@@ -96,35 +97,45 @@ MANY_U = 3  # uncertainties that the median error is off by
 MANY_WIDTHS = 0.5  # half-widths of the middle of the errors that it is off by
 OTHER_UNIT = 50.0  # factor by which all of u is off if its unit is another
 ABOUT_RIGHT = 1.05  # factor that is not worth a number
+MEDIAN_ABS_Z = 0.6745  # half of normal |z| are below it
 
 
-def slips_found(p: Predictions) -> list[Finding]:
+def slips_found(p: Predictions) -> list[Slip]:
     """Return what looks like something else than errors and uncertainties."""
-    found: list[Finding] = []
     if p.n_rows < ROWS_TO_TELL or not p.squared_error.any():
-        return found
-    u, typical = p.y_std, float(np.median(p.y_std))
-    if not p.is_vector:
-        low, middle, high = np.quantile(p.errors, [0.25, 0.5, 0.75])
-        if abs(middle) > max(MANY_U * typical, MANY_WIDTHS * (high - low)):
-            words = (
-                f"The median error is {middle:.3g}, {abs(middle) / typical:.2g} times "
-                "the median uncertainty. Are these targets or predictions rather than "
-                "errors, true value minus prediction? If they are errors, the model is "
-                "biased: mend that first."
-            )
-            found.append((words, TargetsNotErrorsWarning))
-        elif p.errors.min() >= 0:
-            words = (
-                f"None of {p.n_rows} errors is negative. Are they absolute errors? "
-                "Pass true value minus prediction, with its sign: bias and intervals "
-                "need it."
-            )
-            found.append((words, AbsoluteErrorsWarning))
-    is_constant = u.min() == u.max()
-    as_variance = None if found else _read_as_variance(p.squared_error, u)
-    # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
-    factors = float(np.median(p.abs_z)) / 0.6745, float(np.sqrt(p.z2.mean()))
+        return []
+    # uncertainties are only worth a word if errors are what they should be
+    slips = [_slip_of_errors(p) or _slip_of_uncertainties(p), _constant(p.y_std)]
+    return [slip for slip in slips if slip is not None]
+
+
+def _slip_of_errors(p: Predictions) -> Slip | None:
+    """Return that errors look like targets or have lost their sign, if they do."""
+    if p.is_vector:
+        return None
+    typical_u = float(np.median(p.y_std))
+    lower, median, upper = np.quantile(p.errors, [0.25, 0.5, 0.75])
+    if abs(median) > max(MANY_U * typical_u, MANY_WIDTHS * (upper - lower)):
+        words = (
+            f"The median error is {median:.3g}, {abs(median) / typical_u:.2g} times "
+            "the median uncertainty. Are these targets or predictions rather than "
+            "errors, true value minus prediction? If they are errors, the model is "
+            "biased: mend that first."
+        )
+        return words, TargetsNotErrorsWarning
+    if p.errors.min() >= 0:
+        words = (
+            f"None of {p.n_rows} errors is negative. Are they absolute errors? "
+            "Pass true value minus prediction, with its sign: bias and intervals "
+            "need it."
+        )
+        return words, AbsoluteErrorsWarning
+    return None
+
+
+def _slip_of_uncertainties(p: Predictions) -> Slip | None:
+    """Return that u looks like a variance, or has another unit than errors, if so."""
+    as_variance = _read_as_variance(p.squared_error, p.y_std)
     if as_variance is not None:
         as_std, as_root = map(_off_by, as_variance)
         words = (
@@ -135,21 +146,31 @@ def slips_found(p: Predictions) -> list[Finding]:
             VarianceNotUncertaintyWarning,
             "If they are, pass their square root, or `variance` to from_frame.",
         )
-        found.append((words, VarianceNotUncertaintyWarning))
-    elif not found and (min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT):
-        off = _off_by(factors[0] or factors[1])
+        return words, VarianceNotUncertaintyWarning
+
+    # where many errors are 0, the mean of z² tells by how much u is off
+    by_median = float(np.median(p.abs_z)) / MEDIAN_ABS_Z
+    by_mean = float(np.sqrt(p.z2.mean()))
+    is_far_too_small = min(by_median, by_mean) > OTHER_UNIT
+    is_far_too_large = max(by_median, by_mean) < 1 / OTHER_UNIT
+    if is_far_too_small or is_far_too_large:
         words = (
-            f"Uncertainties are typically {off} for the errors. Are both in the same "
-            "unit, as eV and meV are not?"
+            f"Uncertainties are typically {_off_by(by_median or by_mean)} for the "
+            "errors. Are both in the same unit, as eV and meV are not?"
         )
-        found.append((words, UnitsWarning))
-    if is_constant:
-        words = (
-            f"All uncertainties are {u[0]:.3g}: is `y_std` the uncertainty? A constant "
-            "one says nothing of which rows to trust."
-        )
-        found.append((words, ConstantUncertaintyWarning))
-    return found
+        return words, UnitsWarning
+    return None
+
+
+def _constant(u: Floats) -> Slip | None:
+    """Return that all uncertainties are the same, if they are."""
+    if u.min() < u.max():
+        return None
+    words = (
+        f"All uncertainties are {u[0]:.3g}: is `y_std` the uncertainty? A constant "
+        "one says nothing of which rows to trust."
+    )
+    return words, ConstantUncertaintyWarning
 
 
 def _off_by(factor: float) -> str:
@@ -177,31 +198,41 @@ FLOORS = np.append(0.0, np.geomspace(1e-3, 10, 9))  # in medians of the reading
 AGAINST = 3.0  # nats: a variance is rarer than a standard deviation
 MARGIN_NATS = 1.0  # by which it must win all the same, and by which errors may object
 CLEAR_NATS = 3.0  # by which errors alone speak for it
-LEAST_S, LEAST_CLEAR_S, MOST_S = 0.2, 0.08, 12.0  # plausible factors of its root
+# plausible factors of its root; smaller ones if errors clearly speak for it
+LEAST_S = 0.2
+LEAST_CLEAR_S = 0.08
+MOST_S = 12.0
 ITERATIONS = 12  # of the fixed point for the scale of t
+MEDIAN_T2 = 0.55  # about the median of the square of such a t
 
 
 def _read_as_variance(squared_error: Floats, u: Floats) -> tuple[float, float] | None:
     """Return the factors s of u and of its root, if it looks like a variance."""
-    wrong = squared_error > 0  # errors of exactly 0 fit every reading
-    e2, u = squared_error[wrong], u[wrong]
+    is_wrong = squared_error > 0  # errors of exactly 0 fit every reading
+    e2 = squared_error[is_wrong]
+    u = u[is_wrong]
     if e2.size < ROWS_TO_TELL // 2:
         return None
     if e2.size > MOST_READ:  # chosen by their values, in whatever order they come
         hashes = hash_of_rows([u, e2])
         largest = np.partition(hashes, MOST_READ - 1)[MOST_READ - 1]
-        some = np.flatnonzero(hashes <= largest)
-        some = some[np.argsort(hashes[some])][:MOST_READ]
-        e2, u = e2[some], u[some]
+        rows = np.flatnonzero(hashes <= largest)
+        rows = rows[np.argsort(hashes[rows])][:MOST_READ]
+        e2 = e2[rows]
+        u = u[rows]
 
-    s_of_u, s_of_root = _factor(e2, u**2), _factor(e2, u)
+    # by how many nats errors speak for √u, and how plausible its factor is
+    s_of_u = _factor(e2, u**2)
+    s_of_root = _factor(e2, u)
     gain = _log_likelihood(e2, u) - _log_likelihood(e2, u**2)
     nats = min(e2.size, COUNTED) * gain
     plausible = _log_plausibility(s_of_root) - _log_plausibility(s_of_u) - AGAINST
-    least = LEAST_CLEAR_S if nats > CLEAR_NATS else LEAST_S
+
     wins = nats + plausible > MARGIN_NATS and nats > -MARGIN_NATS
-    is_plausible = least < s_of_root < MOST_S
-    return (s_of_u, s_of_root) if wins and is_plausible else None
+    least_s = LEAST_CLEAR_S if nats > CLEAR_NATS else LEAST_S
+    if wins and least_s < s_of_root < MOST_S:
+        return s_of_u, s_of_root
+    return None
 
 
 def _log_likelihood(e2: Floats, g2: Floats) -> float:
@@ -213,9 +244,10 @@ def _log_likelihood(e2: Floats, g2: Floats) -> float:
     for floor in FLOORS:
         v = g2 + floor**2 * float(np.median(np.sqrt(g2))) ** 2
         r = e2 / v
-        s2 = float(np.median(r)) / 0.55
+        s2 = float(np.median(r)) / MEDIAN_T2
         for _ in range(ITERATIONS):
             s2 = float(np.mean((DEGREES + 1) * r / (DEGREES + r / s2)))
+        # ln L = −½ ⟨ln s² v + (ν + 1) ln(1 + r / (ν s²))⟩, but for a constant
         tails = (DEGREES + 1) * np.log1p(r / (DEGREES * s2))
         best = max(best, -0.5 * float(np.mean(np.log(s2 * v) + tails)))
     return best
@@ -223,14 +255,15 @@ def _log_likelihood(e2: Floats, g2: Floats) -> float:
 
 def _factor(e2: Floats, g2: Floats) -> float:
     """Return the factor by which errors are larger than a reading, in the median."""
-    return float(np.sqrt(np.median(e2 / g2))) / 0.6745
+    return float(np.sqrt(np.median(e2 / g2))) / MEDIAN_ABS_Z
 
 
 def _log_plausibility(s: float) -> float:
     """Return how plausible a factor is: rather too small a u, by up to 100 times."""
-    x = np.log(s) - 0.4
-    too_large = min(0.0, x + 1.0)
-    return float(-1.5 * np.log1p((x / 1.2) ** 2 / 2) - too_large**2)
+    # a Student's t of ln s with 2 degrees of freedom, around u 1.5 times too small
+    distance = np.log(s) - 0.4
+    too_large = min(0.0, distance + 1.0)
+    return float(-1.5 * np.log1p((distance / 1.2) ** 2 / 2) - too_large**2)
 
 
 # -- repeats ---------------------------------------------------------------------------
@@ -242,10 +275,9 @@ def _log_plausibility(s: float) -> float:
 # which some values have many rows and most have few.
 
 LEAST_DISTINCT = 20  # values or rows, below which there are but few
-MOST_ROWS_A_VALUE = {
-    "u": 10,
-    "feature": 30,
-}  # a value, beyond which it is rather a level
+# rows of a value, beyond which it is rather a level
+MOST_ROWS_OF_U = 10
+MOST_ROWS_OF_A_FEATURE = 30
 UNEVEN = 0.35  # squared coefficient of variation of the rows a value
 ROWS_SEARCHED = 100_000  # rows that are compared with each other
 DUPLICATES = 0.1  # share of rows that are the same as another
@@ -256,34 +288,53 @@ ON_A_GRID = 8  # the median gap of neighbours in units of the smallest, at most
 
 def repeats_found(p: Predictions) -> str:
     """Return what looks like repeats, in words, or nothing."""
-    names = [n for n, x in zip(p.names, p.columns, strict=True) if x.dtype.kind == "f"]
-    numbers = [p.columns[p.position(name)] for name in names]
+    numbers = {}
+    for name, column in zip(p.names, p.columns, strict=True):
+        if column.dtype.kind == "f":
+            numbers[name] = column
     if p.error is not None:
-        # rows that are the same have the same key, and are looked at together
-        keys = hash_of_rows([*numbers, p.squared_error])
-        some_rows = keys <= _largest_key(ROWS_SEARCHED, keys.size)
-        some_rows &= p.squared_error > 0
-        keys = keys[some_rows]
-        counts = np.unique(keys, return_counts=True)[1]
-        same = int(counts[counts > 1].sum())
-        many = same >= max(LEAST_DISTINCT, DUPLICATES * keys.size)
-        if many and _is_continuous(p.squared_error[some_rows]):
-            share = f"{same / keys.size:.0%}"
-            return f"{share} have the error and all numbers of another row"
-    for name, x in zip(names, numbers, strict=True):
-        # all rows of some of the values
-        some = x[hash_of_rows([x]) <= _largest_key(SAMPLE, x.size)]
-        distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
-        most = MOST_ROWS_A_VALUE["u" if name == "u" else "feature"]
-        each = counts.mean() if counts.size else 0.0
-        even = 2 <= each <= most and counts.var() <= UNEVEN * each**2
-        if even and _is_continuous(distinct):
+        share = _share_of_duplicates(p, list(numbers.values()))
+        if share is not None:
+            return f"{share:.0%} have the error and all numbers of another row"
+    for name, values in numbers.items():
+        rows_a_value = _rows_a_value(name, values)
+        if rows_a_value is not None:
             return (
-                f"`{name}` has about {p.n_rows / each:.0f} different values in "
-                f"{p.n_rows} rows, each in {each:.3g} of them on average and about "
-                "equally often"
+                f"`{name}` has about {p.n_rows / rows_a_value:.0f} different values "
+                f"in {p.n_rows} rows, each in {rows_a_value:.3g} of them on average "
+                "and about equally often"
             )
     return ""
+
+
+def _share_of_duplicates(p: Predictions, numbers: list[Floats]) -> float | None:
+    """Return the share of rows that have all numbers of another; None if few do."""
+    # rows that are the same have the same key, and are looked at together
+    keys = hash_of_rows([*numbers, p.squared_error])
+    is_searched = keys <= _largest_key(ROWS_SEARCHED, keys.size)
+    is_searched &= p.squared_error > 0
+    keys = keys[is_searched]
+
+    counts = np.unique(keys, return_counts=True)[1]
+    n_same = int(counts[counts > 1].sum())
+    if n_same < max(LEAST_DISTINCT, DUPLICATES * keys.size):
+        return None
+    if not _is_continuous(p.squared_error[is_searched]):
+        return None
+    return n_same / keys.size
+
+
+def _rows_a_value(name: str, values: Floats) -> float | None:
+    """Return the rows that each value has, about equally many; None if it is not so."""
+    # all rows of some of the values
+    sample = values[hash_of_rows([values]) <= _largest_key(SAMPLE, values.size)]
+    distinct, counts = np.unique(sample[~np.isnan(sample)], return_counts=True)
+    if not counts.size:
+        return None
+    mean = float(counts.mean())
+    most = MOST_ROWS_OF_U if name == "u" else MOST_ROWS_OF_A_FEATURE
+    is_even = 2 <= mean <= most and counts.var() <= UNEVEN * mean**2
+    return mean if is_even and _is_continuous(distinct) else None
 
 
 def _largest_key(most: int, n_rows: int) -> np.uint64:
@@ -297,10 +348,14 @@ def _is_continuous(values: npt.NDArray[np.float64]) -> bool:
     distinct = np.unique(values)
     if distinct.size < LEAST_DISTINCT:
         return False
+
+    # numbers whose first digits, as a whole number, leave something are unrounded
     size = np.abs(distinct[distinct != 0])
     digits = size / 10.0 ** (np.floor(np.log10(size)) - DIGITS + 1)
     if np.mean(np.abs(digits - np.round(digits)) > 1e-6) < FINE:
         return False
+
+    # on a grid all gaps are small multiples of the smallest
     gaps = np.diff(distinct)
     gaps = gaps[gaps > 1e-9 * (distinct[-1] - distinct[0])]
     return bool(np.median(gaps) > ON_A_GRID * gaps.min())
@@ -328,11 +383,14 @@ def leaked_rows(p: Predictions) -> Ints:
     known = np.flatnonzero(size > 0)
     if known.size < LEAST_KNOWN:
         return known[:0]
-    size, z = size[known], p.abs_z[known]
+    size = size[known]
+    z = p.abs_z[known]
     relative = np.maximum(size / np.median(size), z / np.median(z))
     ascending = np.sort(relative)
 
-    heap, most = 0.0, 0.0
+    # the t below which there are most beyond chance, −ln P(n(t) or more of n(10 t))
+    top_of_heap = 0.0
+    most_nats = 0.0
     for t in SMALLEST_ERRORS:
         below, below_10, below_100 = np.searchsorted(ascending, [t, 10 * t, 100 * t])
         if not below:
@@ -340,8 +398,9 @@ def leaked_rows(p: Predictions) -> Ints:
         steepness = (below_10 - below) / max(below_100 - below, 1)
         share = min(max(STEEPNESS, steepness), 1 - 1e-9)
         nats = -np.log(special.bdtrc(below - 1, below_10, share))
-        if nats > most:
-            heap, most = t, nats
-    if most < SURE_NATS:
+        if nats > most_nats:
+            top_of_heap = t
+            most_nats = nats
+    if most_nats < SURE_NATS:
         return known[:0]
-    return np.asarray(known[relative < heap])
+    return np.asarray(known[relative < top_of_heap])

@@ -45,8 +45,11 @@ def fold_numbers(fold: Ints) -> list[int]:
 
 def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:
     """Return folds of rows: of each five that follow in size, one to each fold."""
+    # each round has every fold once, in an order of its own
     n_rounds = -(-size.size // n_folds)
-    dealt = rng.permuted(np.tile(np.arange(n_folds), (n_rounds, 1)), axis=1).ravel()
+    rounds = np.tile(np.arange(n_folds), (n_rounds, 1))
+    dealt = rng.permuted(rounds, axis=1).ravel()
+
     fold = np.empty(size.size, dtype=np.int64)
     fold[stable_order(for_order(size))] = dealt[: size.size]
     return fold
@@ -71,17 +74,21 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
     else the same ranks would be held out of every set. Means of z-scores seed it, which
     do not depend on the last bits of any row.
     """
+    # what is held out together: a row, or a group
     order = canonical_order(p)
-    unit = np.arange(p.n_rows)  # what is held out together
+    unit = np.arange(p.n_rows)
     if p.groups is not None:
         unit = in_order_of_appearance(p.groups[order])
     sizes = np.bincount(unit)
     if sizes.size < 2:
         msg = "At least 2 rows, or groups, must be there to hold some out; found 1."
         raise InvalidInputError(msg)
+
+    # units in an order that seed and rows draw
     means = for_order(np.array([p.abs_z.mean(), p.z2.mean()]))
     rng = np.random.default_rng([seed, crc32(means.tobytes())])
     drawn = rng.permutation(sizes.size)
+
     # until the share is reached as nearly as it can be, and one unit stays at least
     middles = np.cumsum(sizes[drawn]) - 0.5 * sizes[drawn]
     n_held = max(1, int(np.searchsorted(middles, share * p.n_rows)))
@@ -114,11 +121,15 @@ def simplest(losses: dict[_Name, Floats], p: Predictions) -> _Name:
 
 
 def standard_error(values: Floats, p: Predictions) -> float:
-    """Return the standard error of a mean over rows, or over rows in groups."""
+    """Return the standard error of a mean over rows, or over rows in groups.
+
+    It is √(k / (k − 1) Σ s²) / Σ w; each of k rows or groups has s = Σ w (x − ⟨x⟩).
+    """
     if p.groups is None and p.weights is None:
         return float(values.std() / np.sqrt(values.size))
-    off = values - p.mean(values)
-    sums: Any = off if p.weights is None else p.weights * off
+    sums: Any = values - p.mean(values)
+    if p.weights is not None:
+        sums = p.weights * sums
     if p.groups is not None:
         sums = np.bincount(p.groups, sums)
     few = sums.size / max(1, sums.size - 1)  # of few groups the sum is too small

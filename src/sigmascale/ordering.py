@@ -56,11 +56,7 @@ def canonical_order(p: Predictions) -> Ints:
         # rows that have the size of their neighbour, before or after
         alike = np.flatnonzero(~(np.append(True, differ) & np.append(differ, True)))
         rows = order[alike]
-        # what is missing comes last, and is equal to what is missing
-        features = [np.where(np.isnan(x[rows]), np.inf, x[rows]) for x in p.columns[1:]]
-        weights = [] if p.weights is None else [p.weights[rows]]
-        others = [for_order(key) for key in (p.y_std[rows], *features, *weights)]
-        keys = [size[rows], *others, _sides(p.signed_error)[rows]]
+        keys = [size[rows], *_other_keys(p, rows)]
         by_all_keys = np.lexsort(keys[::-1])
         order[alike] = rows[by_all_keys]
         # neighbours among these are neighbours among all, or differ in size
@@ -71,6 +67,19 @@ def canonical_order(p: Predictions) -> Ints:
     if p.groups is None or differ.all():
         return order
     return _equal_rows_by_group(p.groups, order, differ)
+
+
+def _other_keys(p: Predictions, rows: Ints) -> list[Floats]:
+    """Return what orders rows whose errors are of one size, first keys first."""
+    keys = [for_order(p.y_std[rows])]
+    for column in p.columns[1:]:
+        # what is missing comes last, and is equal to what is missing
+        values = np.where(np.isnan(column[rows]), np.inf, column[rows])
+        keys.append(for_order(values))
+    if p.weights is not None:
+        keys.append(for_order(p.weights[rows]))
+    keys.append(_sides(p.signed_error)[rows])
+    return keys
 
 
 def _sides(error: Floats) -> Floats:
@@ -101,5 +110,6 @@ def _equal_rows_by_group(groups: Ints, order: Ints, differ: Bools) -> Ints:
 
 def in_order_of_appearance(groups: Ints) -> Ints:
     """Return the number of each row's group, counted as they come."""
-    _, first, code = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[code]
+    _, first_row, code = np.unique(groups, return_index=True, return_inverse=True)
+    place_of_code = np.argsort(np.argsort(first_row))
+    return place_of_code[code]
