@@ -336,7 +336,7 @@ class Certified:
         if self.sums is None:
             return finest
         score = self.sums.scores[SizeOfU]
-        rows = self.sums.units(self.sums.correlation(score.x)).rows
+        rows = self.sums.units(self.sums.correlation(score.psi_of_rows)).rows
         for (name, fineness), place in self.places.items():
             if fineness <= FINEST_SHOWN and rows[place].min() >= ROWS_SHOWN:
                 finest[name] = fineness
@@ -517,8 +517,8 @@ def _permuted(
     values = sums.values
     kinds = list(certified.limits)
     columns: dict[type[Question], Floats] = {
-        SizeOfU: sums.scores[SizeOfU].x,
-        Coverage: sums.scores[Coverage].x,
+        SizeOfU: sums.scores[SizeOfU].psi_of_rows,
+        Coverage: sums.scores[Coverage].psi_of_rows,
         Bias: values.z * scale,
     }
     table = np.column_stack([columns[kind][some] for kind in kinds])
@@ -552,7 +552,7 @@ def _reach_of_scores(
     sums: PartSums, certified: Certified, score: Score, dev: Floats, whole: OneSided
 ) -> Floats:
     """Return how far limits of factors reach, of parts that are alike in shape."""
-    units = sums.units(sums.correlation(score.x))
+    units = sums.units(sums.correlation(score.psi_of_rows))
     se = np.sqrt(score.variance * units.q * np.maximum(1 - sums.share, 0.01))
     skewness = score.skewness * units.cube
     low_t, high_t = by_chance(certified.confidence, skewness, units.df)

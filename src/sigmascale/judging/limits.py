@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Bools, Floats, Ints
 from ..scores.intervals import TRIMMED, Mean, renumbered, sums_of
 from ..scores.student import DF, best_scale2
 from .parts import Partition, stacked
-from .questions import Bias, Coverage, Question, SizeOfU, Values
+from .questions import Z2, Bias, Coverage, Question, SizeOfU, Values, Z, half_log
 from .search import PRIOR
 from .variables import Variable
 
@@ -47,7 +47,8 @@ DIFFERENT = 2.5  # standard errors from which a part's shape is its own
 KEPT_EXACT = 1000  # largest z² that are kept as they are in likelihoods
 BEYOND_MOMENTS = 4.0  # ln of a factor, where moments have no limit
 LARGEST_SHARE = 0.01  # of the errors, which may decide
-LOPSIDED, ONE_SIGN = 0.3, 0.8  # their share of z², and of one sign
+LOPSIDED = 0.3  # their share of z²
+ONE_SIGN = 0.8  # their share of one sign
 STRICTER = 5.0  # so much smaller is the rate of the average of lopsided rows
 
 
@@ -79,88 +80,106 @@ class WholeLimits:
         if isinstance(question, SizeOfU):
             stricter = STRICTER if self.is_lopsided else 1.0
             return self._size(1 - (1 - level) / stricter)
-        return self._mean(level) if isinstance(question, Bias) else self._stretch(level)
+        if isinstance(question, Bias):
+            return self._mean(level)
+        return self._stretch(level)
 
     @cached_property
     def is_lopsided(self) -> bool:
         """Whether rare large errors of one sign decide: moments then tell too much."""
-        z2, n = self.values.z2, max(10, int(LARGEST_SHARE * self.values.z2.size))
-        if self.values.rows.is_vector or z2.size <= 5 * n:
+        z2 = self.values.z2
+        n_largest = max(10, int(LARGEST_SHARE * z2.size))
+        if self.values.rows.is_vector or z2.size <= 5 * n_largest:
             return False
-        largest = np.argpartition(z2, -n)[-n:]
-        of_one_sign = abs(float(np.sign(self.values.z[largest]).sum()))
-        decide = z2[largest].sum() > LOPSIDED * z2.sum()
-        return bool(decide and of_one_sign >= ONE_SIGN * n)
+        largest = np.argpartition(z2, -n_largest)[-n_largest:]
+        they_decide = z2[largest].sum() > LOPSIDED * z2.sum()
+        n_of_one_sign = abs(float(np.sign(self.values.z[largest]).sum()))
+        return bool(they_decide and n_of_one_sign >= ONE_SIGN * n_largest)
 
     @cached_property
-    def _means(self) -> tuple[Mean, Mean]:
-        """The mean of z², and that of z² without the largest."""
-        groups, weights, z2 = (
-            self.values.groups,
-            self.values.rows.weights,
-            self.values.z2,
-        )
+    def _mean_z2(self) -> Mean:
+        """The mean of z²."""
+        return Mean.of(self.values.z2, self.values.groups, self.values.rows.weights)
+
+    @cached_property
+    def _mean_trimmed(self) -> Mean:
+        """The mean of z² of which the largest count as much as a quantile."""
+        z2 = self.values.z2
         trimmed = np.minimum(z2, np.quantile(z2, TRIMMED))
-        return Mean.of(z2, groups, weights), Mean.of(trimmed, groups, weights)
+        return Mean.of(trimmed, self.values.groups, self.values.rows.weights)
 
     def _size(self, level: float) -> OneSided:
         """Return ln sqrt ⟨Z²⟩; a few more enormous errors never make u look better."""
-        mean, trimmed = self._means
-        own = mean.interval(2 * level - 1, skewed=True)
-        least = trimmed.interval(2 * level - 1, skewed=True).low
-        centre = math.log(mean.value)
-        low = math.log(max(own.low, least, 1e-300))
+        of_moments = self._mean_z2.interval(2 * level - 1, skewed=True)
+        of_trimmed = self._mean_trimmed.interval(2 * level - 1, skewed=True)
+        centre = math.log(self._mean_z2.value)
+
+        # limits of ln ⟨Z²⟩
+        low = math.log(max(of_moments.low, of_trimmed.low, 1e-300))
         high = centre + BEYOND_MOMENTS
-        if math.isfinite(own.high):
-            high = math.log(own.high)
+        if math.isfinite(of_moments.high):
+            high = math.log(of_moments.high)
         high = max(high, self._heaviest(float(special.ndtri(level))))
-        return OneSided(
-            centre / 2, max(0.0, centre - low) / 2, max(0.0, high - centre) / 2
-        )
+
+        # those of ln sqrt ⟨Z²⟩ are half as far
+        down = max(0.0, centre - low) / 2
+        up = max(0.0, high - centre) / 2
+        return OneSided(centre / 2, down, up)
 
     @cached_property
     def _stand_ins(self) -> tuple[Floats, Floats]:
         """Values of z² that stand for all, and shares; the largest are as they are."""
-        z2, weights = self.values.z2, self.values.rows.weights
+        # in ascending order
+        weights = self.values.rows.weights
         if weights is None:
-            z2, w = np.sort(z2), np.ones(z2.size)
+            z2 = np.sort(self.values.z2)
+            w = np.ones(z2.size)
         else:
-            order = np.argsort(z2, kind="stable")
-            z2, w = z2[order], weights[order]
-        if z2.size > 3 * KEPT_EXACT:
-            head = z2.size - KEPT_EXACT
-            starts = np.linspace(0, head, KEPT_EXACT + 1).astype(int)[:-1]
-            middles = np.minimum(starts + (head // KEPT_EXACT) // 2, head - 1)
-            w = np.append(np.add.reduceat(w[:head], starts), w[head:])
-            z2 = np.append(z2[middles], z2[head:])
+            order = np.argsort(self.values.z2, kind="stable")
+            z2 = self.values.z2[order]
+            w = weights[order]
+        if z2.size <= 3 * KEPT_EXACT:
+            return z2, w / w.sum()
+
+        # the middle row of each of many runs stands for its run
+        head = z2.size - KEPT_EXACT
+        starts = np.linspace(0, head, KEPT_EXACT + 1).astype(int)[:-1]
+        middles = np.minimum(starts + (head // KEPT_EXACT) // 2, head - 1)
+        z2 = np.append(z2[middles], z2[head:])
+        w = np.append(np.add.reduceat(w[:head], starts), w[head:])
         return z2, w / w.sum()
 
     def _heaviest(self, quantile: float) -> float:
         """Return the upper limit of ln ⟨Z²⟩ by all Student's t that are not ruled out.
 
-        The profile likelihood of its degrees of freedom, with the scale of each known
-        to a variance of 2 (1 + 3 / ν) / n, once over all and once where it matters.
+        A ν is not ruled out where its loss, twice its profile likelihood below the
+        best, is at most that of a `quantile` of the normal distribution, squared. What
+        it leaves is for the scale, whose logarithm has a variance of 2 (1 + 3 / ν) / n.
         """
+        # errors of exactly 0 have no tails
         z2, share = self._stand_ins
-        other = float(share[z2 > 0].sum())
-        share, z2 = share[z2 > 0] / max(other, 1e-300), z2[z2 > 0]
+        is_wrong = z2 > 0
+        share_wrong = float(share[is_wrong].sum())
+        z2 = z2[is_wrong]
+        share = share[is_wrong] / max(share_wrong, 1e-300)
         if z2.size < 5:
             return -math.inf
-        n, nu = self._means[1].n_effective * other, DF
-        for is_last in (False, True):
-            scale2 = best_scale2(z2, share, nu, 1e-5)
-            loss = (nu + 1) * (np.log1p(z2 / (nu * scale2)[:, None]) @ share)
-            loss += np.log(nu * scale2)
-            loss += 2 * (special.gammaln(nu / 2) - special.gammaln((nu + 1) / 2))
-            loss = n * (loss - loss.min())
-            if not is_last:
-                near = np.flatnonzero(loss <= quantile**2 + 4)
-                first, last = max(near[0] - 1, 0), min(near[-1] + 1, nu.size - 1)
-                nu = 2 + np.geomspace(nu[first] - 2, nu[last] - 2, 32)
-        room = np.maximum(quantile**2 - loss, 0)
-        reach = np.sqrt(room * 2 * (1 + 3 / nu) / n)
-        high = np.log(other * scale2 * nu / (nu - 2)) + reach
-        return float(np.where(loss <= quantile**2, high, -np.inf).max())
+        n = self._mean_trimmed.n_effective * share_wrong
+
+        # once over all ν, and once more finely where it matters
+        _, loss = _student_losses(z2, share, n, DF)
+        near = np.flatnonzero(loss <= quantile**2 + 4)
+        fewest = DF[max(near[0] - 1, 0)]
+        most = DF[min(near[-1] + 1, DF.size - 1)]
+        nu = 2 + np.geomspace(fewest - 2, most - 2, 32)
+        scale2, loss = _student_losses(z2, share, n, nu)
+
+        # ln ⟨Z²⟩ = ln s² ν / (ν − 2), and as far as is left for ln s²
+        is_possible = loss <= quantile**2
+        left = np.maximum(quantile**2 - loss, 0)
+        reach = np.sqrt(left * 2 * (1 + 3 / nu) / n)
+        high = np.log(share_wrong * scale2 * nu / (nu - 2)) + reach
+        return float(np.where(is_possible, high, -np.inf).max())
 
     def _mean(self, level: float) -> OneSided:
         """Return the mean of z."""
@@ -170,8 +189,12 @@ class WholeLimits:
 
     @cached_property
     def _stretches(self) -> tuple[Floats, Floats | None]:
-        """What intervals need in order, and shares of weight up to each."""
-        s, weights = self.values.stretch, self.values.rows.weights
+        """What intervals need in order, and shares of weight up to each.
+
+        Without weights, which need no shares, these are None.
+        """
+        s = self.values.stretch
+        weights = self.values.rows.weights
         if weights is None:
             return np.sort(s), None
         order = np.argsort(s, kind="stable")
@@ -179,21 +202,39 @@ class WholeLimits:
 
     def _stretch(self, level: float) -> OneSided:
         """Return ln of the stretch that all intervals want, by order statistics."""
-        s, shares = self._stretches
-        claim, held = self.values.level, self.values.mean_held
+        # by how much the share held may differ from the claim by chance
+        claim = self.values.level
+        held = self.values.mean_held
         n = held.n_effective
         half = special.stdtrit(held.df, level) * math.sqrt(claim * (1 - claim) / n)
         half += 0.5 / n
+
+        # the stretches that hold the claim, and so much less and more
+        s, shares = self._stretches
         targets = np.array([claim, claim - half, claim + half])
         if shares is None:
-            ends = np.maximum(np.ceil(targets * s.size - 1e-9).astype(int) - 1, 0)
+            rows = np.maximum(np.ceil(targets * s.size - 1e-9).astype(int) - 1, 0)
         else:
-            ends = np.searchsorted(shares, targets)
-        off, low, high = (
-            math.log(max(s[min(i, s.size - 1)], 1e-300)) for i in ends.tolist()
-        )
-        high = high if ends[2] < s.size else off + BEYOND_MOMENTS
+            rows = np.searchsorted(shares, targets)
+        log = [math.log(max(s[min(i, s.size - 1)], 1e-300)) for i in rows.tolist()]
+        off, low, high = log
+        if rows[2] >= s.size:
+            high = off + BEYOND_MOMENTS
         return OneSided(off, off - low, high - off)
+
+
+def _student_losses(
+    z2: Floats, share: Floats, n: float, nu: Floats
+) -> tuple[Floats, Floats]:
+    """Return the best s² of Student's t with each ν, and its loss relative to the best.
+
+    The loss is −2 ln L over n rows of density f(z) ~ (1 + z² / (ν s²))^(−(ν + 1) / 2).
+    """
+    scale2 = best_scale2(z2, share, nu, 1e-5)
+    loss = (nu + 1) * (np.log1p(z2 / (nu * scale2)[:, None]) @ share)
+    loss += np.log(nu * scale2)
+    loss += 2 * (special.gammaln(nu / 2) - special.gammaln((nu + 1) / 2))
+    return scale2, n * (loss - loss.min())
 
 
 # -- scores ----------------------------------------------------------------------------
@@ -226,15 +267,18 @@ class Score:
         *,
         is_log: bool = False,
     ) -> None:
+        self.is_log = is_log
+        self.psi_of_rows: Floats = psi(log_s)
+
+        # the bin of each row, and psi at the middle of each bin and shift
         step = (high - low) / (BINS - 1)
         codes = np.rint((log_s - low) / step)
         self.codes: Ints = np.clip(codes, 0, BINS - 1).astype(np.int64)
-        self.is_log = is_log
         middles = low + step * np.arange(BINS)
         self.curve: Floats = psi(middles[:, None] - SHIFTS)  # bins × shifts
         self.squares = self.curve**2
-        self.x: Floats = psi(log_s)
-        # moments of all rows
+
+        # moments of psi of all rows, and how fast its mean rises with ln s
         counts = sums_of(self.codes, w, BINS)
         self.share: Floats = counts / counts.sum()
         self.mean, self.variance, self.skewness = moments(psi(middles), self.share)
@@ -256,16 +300,21 @@ class Score:
     @classmethod
     def of_stretch(cls, values: Values) -> Score:
         """Return the score of what intervals need, around the level that they claim."""
-        s, missed = values.stretch, 1 - values.level
+        # ln s; intervals that need next to nothing need a little
+        s = values.stretch
         least = 1e-9 * max(float(np.quantile(s, values.level)), 1e-300)
         log_s = np.log(np.maximum(s, least))
-        ends = max(1 - 3 * missed, values.level / 4), 1 - 0.3 * missed
-        low, high = np.quantile(log_s, ends)
-        if values.rows.weights is not None:
+
+        # the two quantiles between which psi rises from 0 to 1
+        missed = 1 - values.level
+        shares = max(1 - 3 * missed, values.level / 4), 1 - 0.3 * missed
+        if values.rows.weights is None:
+            low, high = np.quantile(log_s, shares)
+        else:
             order = np.argsort(log_s, kind="stable")
-            shares = np.cumsum(values.w[order]) / values.w.sum()
-            at = np.minimum(np.searchsorted(shares, ends), log_s.size - 1)
-            low, high = log_s[order[at]]
+            shares_up_to = np.cumsum(values.w[order]) / values.w.sum()
+            rows = np.minimum(np.searchsorted(shares_up_to, shares), log_s.size - 1)
+            low, high = log_s[order[rows]]
         high = max(high, low + 1e-6)
 
         def psi(x: Floats) -> Floats:
@@ -274,22 +323,30 @@ class Score:
         return cls(log_s, values.w, psi, low - 3, high + 3)
 
     def shift_to(self, means: Floats, target: Floats) -> Floats:
-        """Return the shifts at which rows of falling means have a mean."""
+        """Return the shifts at which the means of parts have reached a target.
+
+        `means` has a part a row and a shift a column; means fall with the shift.
+        """
         if self.is_log:
             means = np.log(np.maximum(means, 1e-300))
             target = np.log(np.maximum(target, 1e-300))
-        above = np.count_nonzero(means > target[:, None], axis=1)
-        right = np.clip(above, 1, SHIFTS.size - 1)
-        row = np.arange(target.size)
-        left_mean, right_mean = means[row, right - 1], means[row, right]
+
+        # between which shifts it is, by linear interpolation
+        n_above = np.count_nonzero(means > target[:, None], axis=1)
+        right = np.clip(n_above, 1, SHIFTS.size - 1)
+        part = np.arange(target.size)
+        left_mean = means[part, right - 1]
+        right_mean = means[part, right]
         fall = np.maximum(left_mean - right_mean, 1e-300)
-        part = np.clip((left_mean - target) / fall, 0, 1)
-        found = SHIFTS[right - 1] + part * (SHIFTS[1] - SHIFTS[0])
-        found = np.where(above == 0, -FARTHEST_LN, found)
-        return np.asarray(np.where(above == SHIFTS.size, FARTHEST_LN, found))
+        step = np.clip((left_mean - target) / fall, 0, 1)
+        shifts = SHIFTS[right - 1] + step * (SHIFTS[1] - SHIFTS[0])
+
+        # beyond all shifts nothing is known
+        shifts = np.where(n_above == 0, -FARTHEST_LN, shifts)
+        return np.asarray(np.where(n_above == SHIFTS.size, FARTHEST_LN, shifts))
 
     def pooled_shift_to(self, target: Floats) -> Floats:
-        """Return the shifts at which rows that are as all have a mean."""
+        """Return the shifts at which rows that are as all others have a mean."""
         means = self.share @ self.curve
         if self.is_log:
             means = np.log(np.maximum(means, 1e-300))
@@ -313,12 +370,13 @@ def by_chance(level: float, skewness: Floats, df: Floats) -> tuple[Floats, Float
 
     Gamma variates have the skewness; Student's t widens both.
     """
+    # a gamma variate of shape k = 4 / skewness² has the mean k and the variance k
     skewness = np.clip(skewness, -1.9, 1.9)
     shape = 4 / np.maximum(np.abs(skewness), 1e-3) ** 2
-    lower, upper = (
-        (special.gammaincinv(shape, p) - shape) / np.sqrt(shape)
-        for p in (1 - level, level)
-    )
+    lower = (special.gammaincinv(shape, 1 - level) - shape) / np.sqrt(shape)
+    upper = (special.gammaincinv(shape, level) - shape) / np.sqrt(shape)
+
+    # skewness to the left is its mirror image
     low = np.where(skewness < 0, -upper, lower)
     high = np.where(skewness < 0, -lower, upper)
     wider = special.stdtrit(np.maximum(df, 1.0), level) / special.ndtri(level)
@@ -388,6 +446,23 @@ class Limits:
         return np.asarray(np.maximum(-self.low, self.high))
 
 
+@dataclass(frozen=True, eq=False)
+class GroupsInParts:
+    """The rows that groups have in the parts of one partition.
+
+    Attributes
+    ----------
+    part : array of int
+        The part, of each pair of a group and a part that share rows.
+    w, w2 : array of float
+        The sum of the weights of these rows, and that of their squares.
+    """
+
+    part: Ints
+    w: Floats
+    w2: Floats
+
+
 class PartSums:
     """Sums over all parts of all variables, of which limits are made.
 
@@ -400,19 +475,23 @@ class PartSums:
     """
 
     def __init__(self, values: Values, parts: Sequence[Partition]) -> None:
-        self.values, self.parts = values, parts
+        self.values = values
+        self.parts = parts
         self.scores = {
             SizeOfU: Score.of_size(values),
             Coverage: Score.of_stretch(values),
         }
-        ends = np.cumsum([0, *(x.n for x in parts)]).tolist()
-        self.places = [slice(first, stop) for first, stop in pairwise(ends)]
-        self.variables: list[tuple[Variable, Floats]] = []
+        # where the parts of each partition stand in arrays of all parts
+        ends = np.cumsum([0, *(partition.n for partition in parts)]).tolist()
+        self.places = [slice(start, stop) for start, stop in pairwise(ends)]
+
+        # each variable with the matrix that makes sums by part of sums by bin
         by_variable: dict[int, list[Partition]] = {}
-        for x in parts:
-            by_variable.setdefault(id(x.variable), []).append(x)
-        for group in by_variable.values():
-            self.variables.append((group[0].variable, stacked(group)))
+        for partition in parts:
+            by_variable.setdefault(id(partition.variable), []).append(partition)
+        self.variables: list[tuple[Variable, Floats]] = []
+        for partitions in by_variable.values():
+            self.variables.append((partitions[0].variable, stacked(partitions)))
 
     def powers(self, power: int) -> Floats:
         """Return sums over parts of weights to a power."""
@@ -428,7 +507,7 @@ class PartSums:
         return np.concatenate(by_variable)
 
     def mean_of(self, column: int) -> Floats:
-        """Return means over parts of a column of the rows; the fifth is z²."""
+        """Return means over parts of a column of :meth:`Values.by_bin`."""
         return np.asarray(self._sums[:, column] / self.weights)
 
     @cached_property
@@ -453,36 +532,44 @@ class PartSums:
 
     def correlation(self, x: Floats) -> float:
         """Return the correlation of a value within groups: by pairs, or by rows."""
-        groups, w = self.values.groups, self.values.w
+        groups = self.values.groups
         if groups is None:
             return 0.0
-        deviations = x - np.average(x, weights=w)
-        squares = float(deviations @ deviations) / deviations.size
+        deviations = x - np.average(x, weights=self.values.w)
+        variance = float(deviations @ deviations) / deviations.size
         n = np.bincount(groups)
-        several = n > 1
-        if not several.any() or not squares:
+        has_pairs = n > 1
+        if not has_pairs.any() or not variance:
             return 0.0
+
+        # of each group, Σ d_i d_j over i ≠ j is (Σ d)² − Σ d²
         products = np.bincount(groups, deviations) ** 2
         products -= np.bincount(groups, deviations * deviations)
         by_pairs = products.sum() / (n * (n - 1.0)).sum()
-        by_rows = (products[several] / (n[several] - 1)).sum() / n[several].sum()
-        return float(np.clip(max(by_pairs, by_rows) / squares, 0, 1))
+        of_a_row = products[has_pairs] / (n[has_pairs] - 1)
+        by_rows = of_a_row.sum() / n[has_pairs].sum()
+        return float(np.clip(max(by_pairs, by_rows) / variance, 0, 1))
 
     def units(self, correlation: float) -> EffectiveSizes:
-        """Return what the rows of parts are worth."""
+        """Return what the rows of parts are worth: sums over rows, or over groups.
+
+        Of rows v = w²; of a group v = (1 − r) Σw² + r (Σw)². Then q = Σv / (Σw)², the
+        factor of the skewness is Σ v^(3/2) / (Σv)^(3/2), and df = (Σv)² / Σv² − 1.
+        """
         w1 = self.weights
         if self.values.groups is None:
             w2, w3, w4 = self._powers
             return EffectiveSizes(w2 / w1**2, w3 / w2**1.5, w2**2 / w4 - 1)
-        v1, v15, v2 = (np.zeros(w1.size) for _ in range(3))
-        for place, (home, of_groups, of_rows) in zip(
-            self.places, self._by_group, strict=True
-        ):
-            v = (1 - correlation) * of_rows + correlation * of_groups**2
-            n = place.stop - place.start
-            v1[place] = np.bincount(home, v, n)
-            v15[place] = np.bincount(home, v**1.5, n)
-            v2[place] = np.bincount(home, v * v, n)
+
+        v1 = np.zeros(w1.size)
+        v15 = np.zeros(w1.size)
+        v2 = np.zeros(w1.size)
+        for place, groups in zip(self.places, self._by_group, strict=True):
+            v = (1 - correlation) * groups.w2 + correlation * groups.w**2
+            n_parts = place.stop - place.start
+            v1[place] = np.bincount(groups.part, v, n_parts)
+            v15[place] = np.bincount(groups.part, v**1.5, n_parts)
+            v2[place] = np.bincount(groups.part, v * v, n_parts)
         return EffectiveSizes(v1 / w1**2, v15 / v1**1.5, v1**2 / v2 - 1)
 
     @cached_property
@@ -494,19 +581,27 @@ class PartSums:
         return w2, w3, w4
 
     @cached_property
-    def _by_group(self) -> list[tuple[Any, Any, Any]]:
-        """The part of each group within a part, its weight and that of squares."""
+    def _by_group(self) -> list[GroupsInParts]:
+        """The groups of each partition, each as often as parts have rows of it."""
         groups = self.values.groups
         assert groups is not None
         tables = []
-        for x in self.parts:
-            part, w = x.of_bin[x.variable.codes], x.variable.w
-            used = (part >= 0) & (w > 0)
-            keys, w = groups[used] * x.n + part[used], w[used]
-            of_groups = np.bincount(keys, w)
-            there = np.flatnonzero(of_groups)
-            of_rows = np.bincount(keys, w * w)[there]
-            tables.append((there % x.n, of_groups[there], of_rows))
+        for partition in self.parts:
+            part = partition.of_bin[partition.variable.codes]
+            w = partition.variable.w
+            is_judged = (part >= 0) & (w > 0)
+            w = w[is_judged]
+            # each pair of a group and a part has a key of its own
+            keys = groups[is_judged] * partition.n + part[is_judged]
+            w_of_keys = sums_of(keys, w)
+            used = np.flatnonzero(w_of_keys)
+            tables.append(
+                GroupsInParts(
+                    part=used % partition.n,
+                    w=w_of_keys[used],
+                    w2=sums_of(keys, w * w)[used],
+                )
+            )
         return tables
 
     # -- limits ------------------------------------------------------------------------
@@ -515,30 +610,33 @@ class PartSums:
         self, question: Question, wholes: Sequence[OneSided], levels: Sequence[float]
     ) -> tuple[Limits, Floats]:
         """Return limits of factors by a score, and factors relative to all rows."""
+        # the shift of each part at which psi has the mean that it has over all rows
         score = self.scores[type(question)]
-        units = self.units(self.correlation(score.x))
+        units = self.units(self.correlation(score.psi_of_rows))
         counts = self.counts(score) / self.weights[:, None]
         means = counts @ score.curve
         relative = score.shift_to(means, np.full(self.share.size, score.mean))
-        # the variance of the part at its own scale, and some rows of the overall
-        nearest = np.clip(
-            np.rint((relative - SHIFTS[0]) / (SHIFTS[1] - SHIFTS[0])),
-            0,
-            SHIFTS.size - 1,
-        ).astype(int)
+
+        # the variance of psi of the part at that shift, and some rows of the overall
+        grid_step = SHIFTS[1] - SHIFTS[0]
+        nearest = np.rint((relative - SHIFTS[0]) / grid_step)
+        nearest = np.clip(nearest, 0, SHIFTS.size - 1).astype(int)
         squares = np.einsum("ij,ji->i", counts, score.squares[:, nearest])
         own = np.maximum(squares - score.mean**2, 0)
         variance = (units.rows * own + PRIOR * score.variance) / (units.rows + PRIOR)
         se = np.sqrt(variance * units.q * np.maximum(1 - self.share, 0.01))
+
+        # shifts at which that mean leaves chance: a larger one has a smaller mean
         ends = []
         for whole, level in zip(wholes, levels, strict=True):
             low_t, high_t = by_chance(level, score.skewness * units.cube, units.df)
-            up = score.shift_to(means, score.mean + low_t * se)
-            down = score.shift_to(means, score.mean + high_t * se)
-            down, up = np.minimum(down, relative), np.maximum(up, relative)
+            lower = score.shift_to(means, score.mean + high_t * se)
+            upper = score.shift_to(means, score.mean + low_t * se)
+            down = relative - np.minimum(lower, relative)
+            up = np.maximum(upper, relative) - relative
             centre = whole.off + relative
-            ends.append(centre - np.hypot(relative - down, whole.down))
-            ends.append(centre + np.hypot(up - relative, whole.up))
+            ends.append(centre - np.hypot(down, whole.down))
+            ends.append(centre + np.hypot(up, whole.up))
         return Limits(wholes[0].off + relative, *ends), relative
 
     def size_limits(
@@ -550,50 +648,64 @@ class PartSums:
         that of all rows, as far as the limits of its own z².
         """
         limits, relative = self.scale_limits(SizeOfU(), wholes, levels)
-        own = np.log(np.maximum(self.mean_of(5), 1e-300)) / 2
-        low, high = np.minimum(limits.low, own), np.maximum(limits.high, own)
+        own = np.log(np.maximum(self.mean_of(Z2), 1e-300)) / 2
+        low = np.minimum(limits.low, own)
+        high = np.maximum(limits.high, own)
         all_low = np.minimum(limits.all_low, own)
         all_high = np.maximum(limits.all_high, own)
-        for at in np.flatnonzero(self._has_own_shape(own - wholes[0].off - relative)):
-            mean = self._own_mean(int(at))
-            ends = [mean.interval(2 * x - 1, skewed=True) for x in levels]
-            logs = [math.log(max(x, 1e-300)) / 2 for e in ends for x in (e.low, e.high)]
-            low[at], high[at] = min(low[at], logs[0]), max(high[at], logs[1])
-            all_low[at] = min(all_low[at], logs[2])
-            all_high[at] = max(all_high[at], logs[3])
+
+        # parts whose shape is their own, by how far their rms is from what scales tell
+        level, level_of_all = levels
+        has_own_shape = self._has_own_shape(own - wholes[0].off - relative)
+        for part in np.flatnonzero(has_own_shape):
+            mean = self._own_mean(int(part))
+            alone = mean.interval(2 * level - 1, skewed=True)
+            low[part] = min(low[part], half_log(alone.low))
+            high[part] = max(high[part], half_log(alone.high))
+            of_all = mean.interval(2 * level_of_all - 1, skewed=True)
+            all_low[part] = min(all_low[part], half_log(of_all.low))
+            all_high[part] = max(all_high[part], half_log(of_all.high))
         return Limits(own, low, high, all_low, all_high), relative
 
-    def _has_own_shape(self, differences: Floats) -> Any:
-        """Return which parts have a rms that their scale does not tell."""
-        score, z2 = self.scores[SizeOfU], self.values.z2
-        by_rms = (z2 / self.values.mean - 1) / 2
-        by_scale = (score.x - score.mean) / score.slope
-        spread = math.sqrt(np.average((by_rms - by_scale) ** 2, weights=self.values.w))
-        q = self.units(self.correlation(score.x)).q
-        far = DIFFERENT * spread * np.sqrt(q * np.maximum(1 - self.share, 0))
-        return np.abs(differences) > far
+    def _has_own_shape(self, differences: Floats) -> Bools:
+        """Return which parts have a rms that their scale does not tell.
 
-    def _own_mean(self, at: int) -> Mean:
-        """Return the mean of z² of one part."""
-        of = next(i for i, place in enumerate(self.places) if at < place.stop)
-        parts = self.parts[of]
-        here = parts.inside(at - self.places[of].start)
-        groups = renumbered(self.values.groups, here)
-        return Mean.of(self.values.z2[here], groups, parts.variable.w[here])
+        A row moves ln rms of all rows by (z² / ⟨Z²⟩ − 1) / 2, and the shift by (psi −
+        ⟨psi⟩) / slope: the spread of their difference tells how far chance reaches.
+        """
+        score = self.scores[SizeOfU]
+        by_rms = (self.values.z2 / self.values.mean - 1) / 2
+        by_scale = (score.psi_of_rows - score.mean) / score.slope
+        spread = math.sqrt(np.average((by_rms - by_scale) ** 2, weights=self.values.w))
+        q = self.units(self.correlation(score.psi_of_rows)).q
+        far = DIFFERENT * spread * np.sqrt(q * np.maximum(1 - self.share, 0))
+        return np.asarray(np.abs(differences) > far)
+
+    def _own_mean(self, part: int) -> Mean:
+        """Return the mean of z² of one part, by its place among all parts."""
+        at = next(i for i, place in enumerate(self.places) if part < place.stop)
+        partition = self.parts[at]
+        inside = partition.inside(part - self.places[at].start)
+        groups = renumbered(self.values.groups, inside)
+        return Mean.of(self.values.z2[inside], groups, partition.variable.w[inside])
 
     def bias_limits(
         self, wholes: Sequence[OneSided], levels: Sequence[float], relative: Floats
     ) -> Limits:
         """Return means of z; a part has at least the variance that its scale tells."""
-        z, w = self.values.z, self.values.w
+        z = self.values.z
         units = self.units(self.correlation(z))
-        mean = self.mean_of(2)
-        _, spread, skewness = moments(z, w)
-        # a part without its large errors has a mean and a variance that are too low
-        own = np.maximum(self.mean_of(3) - mean**2, 0)
-        variance = (units.rows * own + PRIOR * spread) / (units.rows + PRIOR)
-        variance = np.maximum(variance, spread * np.exp(2 * np.minimum(relative, 50)))
-        se, ends = np.sqrt(variance * units.q), []
+        mean = self.mean_of(Z)
+
+        # the variance of each part, with some rows of the overall; one without its
+        # large errors has a mean and a variance that are too low
+        _, overall, skewness = moments(z, self.values.w)
+        own = np.maximum(self.mean_of(Z + 1) - mean**2, 0)
+        variance = (units.rows * own + PRIOR * overall) / (units.rows + PRIOR)
+        variance = np.maximum(variance, overall * np.exp(2 * np.minimum(relative, 50)))
+        se = np.sqrt(variance * units.q)
+
+        ends = []
         for level in levels:
             reach = either_way(level, skewness * units.cube, units.df) * se
             ends += [mean - reach, mean + reach]

@@ -63,8 +63,8 @@ class Partition:
     @cached_property
     def matrix(self) -> Floats:
         """What makes sums by part of sums by bin."""
-        has: Bools = self.of_bin == np.arange(self.n)[:, None]
-        return has.astype(np.float64)
+        is_in_part: Bools = self.of_bin == np.arange(self.n)[:, None]
+        return is_in_part.astype(np.float64)
 
     @cached_property
     def counts(self) -> Floats:
@@ -86,11 +86,17 @@ class Partition:
 
     def ends(self, part: int) -> tuple[Any, Any]:
         """Return between which values a part lies, None where open; a label twice."""
-        v, bins = self.variable, np.flatnonzero(self.of_bin == part)
+        v = self.variable
+        start, stop = self._bins_of(part)
         if v.labels is None:
-            return v.told(*v.range_of(int(bins[0]), int(bins[-1]) + 1))
-        name = v.labels[bins[0]] if part != self.rest else RARE
-        return name, name
+            return v.as_read(*v.range_of(start, stop))
+        label = v.labels[start] if part != self.rest else RARE
+        return label, label
+
+    def _bins_of(self, part: int) -> tuple[int, int]:
+        """Return the first bin of a part, and the one that follows its last."""
+        bins = np.flatnonzero(self.of_bin == part)
+        return int(bins[0]), int(bins[-1]) + 1
 
     def words(self, part: int) -> str:
         """Return a part in words."""
@@ -98,11 +104,11 @@ class Partition:
         if v.name == "joint":
             return f"{IN_WORDS[self.fineness].replace('in every', 'a')} of all rows"
         if v.labels is None:
-            bins = np.flatnonzero(self.of_bin == part)
-            return v.run_words(int(bins[0]), int(bins[-1]) + 1)
+            return v.run_words(*self._bins_of(part))
         if part == self.rest:
             return f"{RARE} of {v.name}"
-        return label_words(v.name, self.ends(part)[0])
+        label, _ = self.ends(part)
+        return label_words(v.name, label)
 
 
 def parts_of(v: Variable, fineness: int, n_rows: float) -> Partition | None:
@@ -135,16 +141,18 @@ def _labels(
     v: Variable, fineness: int, share: Floats, least: float, n_rows: float
 ) -> Partition:
     """Return frequent labels alone, and the others together if they are enough."""
-    alone = (share >= least) & v.is_value
-    part = np.where(alone, np.cumsum(alone) - 1, -1)
-    others = ~alone & (share > 0)
-    together = float(share[others].sum())
-    if together < max(RARE_TOGETHER, FEWEST / n_rows):
+    # frequent labels are parts by themselves
+    is_alone = (share >= least) & v.is_value
+    part = np.where(is_alone, np.cumsum(is_alone) - 1, -1)
+    is_other = ~is_alone & (share > 0)
+    if float(share[is_other].sum()) < max(RARE_TOGETHER, FEWEST / n_rows):
         return Partition(v, fineness, part)
-    rest = int(np.count_nonzero(alone))
-    part[others] = rest
-    is_one = np.count_nonzero(others) == 1 and bool(v.is_value[others][0])
-    return Partition(v, fineness, part, None if is_one else rest)
+
+    # the others are one more part, which has its label's name if it has but one
+    rest = int(np.count_nonzero(is_alone))
+    part[is_other] = rest
+    is_one_label = np.count_nonzero(is_other) == 1 and bool(v.is_value[is_other][0])
+    return Partition(v, fineness, part, None if is_one_label else rest)
 
 
 def _joined(part: Ints, share: Floats, least: float) -> Ints:
@@ -155,12 +163,12 @@ def _joined(part: Ints, share: Floats, least: float) -> Ints:
         smallest = int(np.argmin(size))
         if size[smallest] >= least:
             break
-        near = [i for i in (smallest - 1, smallest + 1) if 0 <= i < size.size]
-        part[part == smallest] = min(near, key=lambda i: size[i])
-        part = np.unique(part, return_inverse=True)[1]
+        neighbours = [i for i in (smallest - 1, smallest + 1) if 0 <= i < size.size]
+        part[part == smallest] = min(neighbours, key=lambda i: size[i])
+        part = np.unique(part, return_inverse=True)[1]  # numbered without gaps again
     return part
 
 
 def stacked(parts: Sequence[Partition]) -> Floats:
     """Return what makes sums by all parts of one variable of sums by bin."""
-    return np.concatenate([x.matrix for x in parts])
+    return np.concatenate([partition.matrix for partition in parts])

@@ -24,7 +24,7 @@ from .._support.checks import Bools, Floats, Ints
 from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
-from ..scores.intervals import Mean, renumbered, size_interval, sums_of
+from ..scores.intervals import Mean, renumbered, size_interval, some_of, sums_of
 from ..scores.student import StudentProfile
 from .variables import Variable
 
@@ -35,6 +35,8 @@ NO_HEAVIER = 2.0  # twice the log-likelihood that tails may lose which are no he
 ROWS_THAT_TELL_TAILS = 8000  # rows that tell whether they are
 BIAS_COSTS = 4 / 3  # a bias of so many times (tolerance − 1) u costs as much as u does
 STRETCH = np.geomspace(0.02, 50.0, 161)  # factors of a width that are looked at
+LOG_STRETCH = np.log(STRETCH)
+CAPPED, Z, HELD, Z2 = 0, 2, 4, 5  # columns of `Values.by_bin`
 Triple = tuple[Floats, Floats, Floats]
 
 
@@ -82,7 +84,7 @@ class Values:
 
     @cached_property
     def n_units(self) -> float:
-        """How many independent rows, or groups, there are in effect."""
+        """How many independent rows, or groups, there are in effect, (Σw)² / Σw²."""
         of_units = self.w
         if self.groups is not None:
             of_units = sums_of(self.groups, self.w)
@@ -101,13 +103,15 @@ class Values:
         """
         rows = self.rows
         with quiet():  # of levels beyond the rows of a table
-            given = rows.distributions or Distributions.normal(rows)
+            distributions = rows.distributions or Distributions.normal(rows)
             if rows.is_vector:
                 lengths: Floats = np.sqrt(rows.squared_error * rows.dim)
-                return lengths / np.maximum(given.radius(self.level), 1e-300)
-            low, high = given.interval(self.level).T
+                radii = distributions.radius(self.level)
+                return lengths / np.maximum(radii, 1e-300)
+            low, high = distributions.interval(self.level).T
         is_finite = np.isfinite(low) & np.isfinite(high)
-        low, high = (np.where(is_finite, x, 0.0) for x in (low, high))
+        low = np.where(is_finite, low, 0.0)
+        high = np.where(is_finite, high, 0.0)
         distances = np.abs(rows.target - (low + high) / 2)
         stretch = 2 * distances / np.maximum(high - low, 1e-300)
         return np.where(is_finite, stretch, 0.0)
@@ -138,20 +142,29 @@ class Values:
 
     @cached_property
     def columns(self) -> Floats:
-        """The columns of which the search takes sums: x and x² of each question."""
-        x, z = self.capped, self.z
-        return np.column_stack([x, x * x, z, z * z, self.held])
+        """The columns of which the search takes sums: x and x² of each question.
+
+        They stand where `CAPPED`, `Z` and `HELD` say, each with its square behind it;
+        that of what is held is the same.
+        """
+        capped = self.capped
+        z = self.z
+        return np.column_stack([capped, capped * capped, z, z * z, self.held])
 
     @cached_property
     def _sums(self) -> dict[int, Floats]:
+        """What `by_bin` has made, by the identity of variables."""
         return {}
 
     def by_bin(self, v: Variable) -> Floats:
-        """Return the sums of all columns, and of z², by the bins of a variable."""
+        """Return the sums of all columns, and of z² (`Z2`), by the bins of a variable.
+
+        They are made once of each variable, for all questions.
+        """
         if id(v) not in self._sums:
-            sums = [v.sums(x) for x in self.columns.T]
-            z2 = v.sums(self.z2) if self.rows.is_vector else sums[3]
-            self._sums[id(v)] = np.column_stack([*sums, z2])
+            sums = [v.sums(column) for column in self.columns.T]
+            of_z2 = v.sums(self.z2) if self.rows.is_vector else sums[Z + 1]
+            self._sums[id(v)] = np.column_stack([*sums, of_z2])
         return self._sums[id(v)]
 
     @cached_property
@@ -167,23 +180,32 @@ class Values:
         """
         from scipy import stats  # to import it takes longer than to judge few rows
 
+        # z of a sample of the rows, and of the rest
         step = -(-inside.size // ROWS_THAT_TELL_TAILS)
-        sizes = np.sqrt(self.z2[::step]) if self.rows.is_vector else self.z[::step]
-        within = inside[::step]
-        here, rest = sizes[within], sizes[~within]
-        if min(here.size, rest.size) < FEWEST:
+        z = np.sqrt(self.z2[::step]) if self.rows.is_vector else self.z[::step]
+        is_inside = inside[::step]
+        z_inside = z[is_inside]
+        z_rest = z[~is_inside]
+        if min(z_inside.size, z_rest.size) < FEWEST:
             return 0.0
-        units = [x / max(float(np.abs(x).mean()), 1e-300) for x in (here, rest)]
-        if stats.ks_2samp(*units, method="asymp").pvalue <= ALIKE:
+
+        # alike but for their scale, by Kolmogorov and Smirnov
+        test = stats.ks_2samp(_scaled(z_inside), _scaled(z_rest), method="asymp")
+        if test.pvalue <= ALIKE:
             return 0.0
-        known, own = (
-            StudentProfile.of(rest**2, rest.size),
-            StudentProfile.of(here**2, here.size),
-        )
-        if known is None or own is None:
+
+        # the heaviest tails of the rest, if those of the rows are no heavier
+        of_rest = StudentProfile.of(z_rest**2, z_rest.size)
+        of_inside = StudentProfile.of(z_inside**2, z_inside.size)
+        if of_rest is None or of_inside is None:
             return 0.0
-        least = known.heaviest
-        return least if own.lost_by(least) <= NO_HEAVIER else 0.0
+        fewest_df = of_rest.heaviest
+        return fewest_df if of_inside.lost_by(fewest_df) <= NO_HEAVIER else 0.0
+
+
+def _scaled(z: Floats) -> Floats:
+    """Return z-scores in units of their mean size."""
+    return z / max(float(np.abs(z).mean()), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -214,8 +236,8 @@ class Whole:
 class Question:
     """What every question knows; off is a logarithm of a factor unless it says so."""
 
-    first = 0  # of the columns of `Values`
-    sign = 1  # −1 where a larger column is a smaller factor
+    first = CAPPED  # of its columns in `Values.columns`
+    is_share = False  # whether it is asked of what is held or not
     behind = 0.0  # by which its differences count less in the search, in spreads
     share_of_all = 0.025  # of the error rate, that the limits of all rows take
 
@@ -227,11 +249,10 @@ class Question:
         """Return how far off rows are, in the unit that people read."""
         return math.exp(off) if off < 600 else math.inf
 
-    def moments(self, x: Floats, xx: Floats, n: Floats, mean: Floats) -> Triple:
-        """Return the centre, the own relative variance and the unit of the overall.
+    def moments(self, x: Floats, x2: Floats, n: Floats, mean: Floats) -> Triple:
+        """Return the centre of x, its variance, and the unit of the overall variance.
 
-        `x` and `xx` are sums of the two columns over `n` rows; `mean` is the first
-        column's over all rows.
+        `x` and `x2` are sums of x and x² over `n` rows; `mean` is that of x over all.
         """
         raise NotImplementedError
 
@@ -259,54 +280,71 @@ class Question:
 class SizeOfU(Question):
     """Is the size of u right? Off is ln sqrt ⟨Z²⟩, the logarithm of a factor."""
 
-    first, share_of_all = 0, 0.15
+    share_of_all = 0.15
 
-    def moments(self, x: Floats, xx: Floats, n: Floats, mean: Floats) -> Triple:
-        """Return ln ⟨x⟩; rows without errors count as if they had half the mean."""
+    def moments(self, x: Floats, x2: Floats, n: Floats, mean: Floats) -> Triple:
+        """Return ln ⟨x⟩, of variance n Σx² / (Σx)² − 1, and the unit ⟨x⟩².
+
+        Rows without errors count as if they had half the mean.
+        """
         x = np.maximum(x, 0.5 * mean)
-        return np.log(x / n), xx * n / (x * x) - 1, mean * mean
+        return np.log(x / n), x2 * n / (x * x) - 1, mean * mean
 
     def whole(self, values: Values, level: float) -> Whole:
         """Return the limits of capped z², or those of z² where they reach farther."""
-        groups, weights = values.groups, values.rows.weights
+        groups = values.groups
+        weights = values.rows.weights
         size = size_interval(values.z2, level, groups, weights)
         capped = Mean.of(values.capped, groups, weights).interval(level, skewed=True)
-        down = math.log(capped.value / max(min(capped.low, size.low), 1e-300)) / 2
-        up = math.log(max(size.likely, capped.high) / capped.value) / 2
+
+        # distances that those of regions are added to, as regions compare capped z²
+        lower = max(min(capped.low, size.low), 1e-300)
+        upper = max(size.likely, capped.high)
         tail = 0.0
         if math.isfinite(size.likely):
             tail = max(0.0, half_log(size.high) - half_log(size.likely))
-        low, high = half_log(size.low), half_log(size.high)
-        return Whole(half_log(size.mean), low, high, down, up, tail)
+        return Whole(
+            off=half_log(size.mean),
+            low=half_log(size.low),
+            high=half_log(size.high),
+            down=math.log(capped.value / lower) / 2,
+            up=math.log(upper / capped.value) / 2,
+            tail=tail,
+        )
 
     def absolute(
         self, values: Values, v: Variable, sums: Floats, relative: Triple, whole: Whole
     ) -> Triple:
-        """Return the factors of u: relative ones with those of all rows."""
-        off, low, high = relative
-        share, n = v.shares, v.summed(v.sizes)
+        """Return the factors of u: relative ones with those of all rows.
 
-        def of_all(x: Floats) -> Floats:  # ln m_in / m_out -> ln m_in / m_all, halved
-            return np.asarray(-np.log(share + (1 - share) * np.exp(-x)) / 2)
+        With the share s of a region, m_all = s m_in + (1 − s) m_out, and a difference
+        d = ln m_in / m_out from the rest is one of −ln(s + (1 − s) exp(−d)) from all.
+        """
+        share = v.shares
 
-        centre = np.log(np.maximum(v.summed(sums[:, 0]), 1e-300) / n) / 2
-        value = np.log(np.maximum(v.summed(sums[:, 5]), 1e-300) / n) / 2
+        def from_all(difference: Floats) -> Floats:  # ln of a root of means, so halved
+            return np.asarray(-np.log(share + (1 - share) * np.exp(-difference)) / 2)
+
         with np.errstate(over="ignore"):
-            down, up = of_all(off) - of_all(low), of_all(high) - of_all(off)
-        lower = np.minimum(centre - np.hypot(down, whole.down), value)
-        upper = np.maximum(centre + np.hypot(up, whole.up) + whole.tail, value)
-        return value, lower, upper
+            off, low, high = (from_all(difference) for difference in relative)
+
+        # around capped z², distances add up as squares; they reach z² itself
+        n = v.summed(v.sizes)
+        capped = np.log(np.maximum(v.summed(sums[:, CAPPED]), 1e-300) / n) / 2
+        value = np.log(np.maximum(v.summed(sums[:, Z2]), 1e-300) / n) / 2
+        lower = capped - np.hypot(off - low, whole.down)
+        upper = capped + np.hypot(high - off, whole.up) + whole.tail
+        return value, np.minimum(lower, value), np.maximum(upper, value)
 
     def own_limits(
         self, values: Values, inside: Bools, share: float, level: float
     ) -> tuple[float, float]:
         """Return limits that know what heavy tails hide."""
-        weights = values.rows.weights
         size = size_interval(
             values.z2[inside],
             level,
             renumbered(values.groups, inside),
-            None if weights is None else weights[inside],
+            some_of(values.rows.weights, inside),
             share=share,
             least_df=values.known_tails(inside),
         )
@@ -316,7 +354,8 @@ class SizeOfU(Question):
 class Bias(Question):
     """Are predictions unbiased? Off is the mean of z, in units of u."""
 
-    first, behind = 2, 0.3
+    first = Z
+    behind = 0.3
 
     def bound(self, tolerance: float) -> float:
         """Return how large a bias may be."""
@@ -326,23 +365,32 @@ class Bias(Question):
         """Return the bias, in units of u."""
         return float(off)
 
-    def moments(self, x: Floats, xx: Floats, n: Floats, mean: Floats) -> Triple:
-        """Return means."""
-        return x / n, xx / n - (x / n) ** 2, np.ones_like(mean)
+    def moments(self, x: Floats, x2: Floats, n: Floats, mean: Floats) -> Triple:
+        """Return ⟨x⟩, of variance ⟨x²⟩ − ⟨x⟩², and the unit 1."""
+        return x / n, x2 / n - (x / n) ** 2, np.ones_like(mean)
 
     def whole(self, values: Values, level: float) -> Whole:
         """Return the mean of z."""
         mean = values.mean_z
         interval = mean.interval(level, skewed=False)
-        low, high = interval.low, interval.high
-        return Whole(mean.value, low, high, mean.value - low, high - mean.value)
+        return Whole(
+            off=mean.value,
+            low=interval.low,
+            high=interval.high,
+            down=mean.value - interval.low,
+            up=interval.high - mean.value,
+        )
 
     def absolute(
         self, values: Values, v: Variable, sums: Floats, relative: Triple, whole: Whole
     ) -> Triple:
-        """Return means of z."""
+        """Return means of z.
+
+        With the share s of a region, one that differs by d from the rest differs by
+        (1 − s) d from all rows; this distance and that of all add up as squares.
+        """
         off, low, high = relative
-        value = v.summed(sums[:, 2]) / v.summed(v.sizes)
+        value = v.summed(sums[:, Z]) / v.summed(v.sizes)
         down = np.hypot((1 - v.shares) * (off - low), whole.down)
         up = np.hypot((1 - v.shares) * (high - off), whole.up)
         return value, value - down, value + up
@@ -351,27 +399,27 @@ class Bias(Question):
         self, values: Values, inside: Bools, share: float, level: float
     ) -> tuple[float, float]:
         """Return those of the mean of their own z."""
-        weights, groups = values.rows.weights, renumbered(values.groups, inside)
-        weights = None if weights is None else weights[inside]
-        interval = Mean.of(values.z[inside], groups, weights).interval(
-            level, skewed=False
-        )
+        groups = renumbered(values.groups, inside)
+        weights = some_of(values.rows.weights, inside)
+        mean = Mean.of(values.z[inside], groups, weights)
+        interval = mean.interval(level, skewed=False)
         return interval.low, interval.high
 
 
 class Coverage(Question):
     """Do intervals hold what they claim? Off is ln of the stretch that they want."""
 
-    first, sign = 4, -1
+    first = HELD
+    is_share = True
 
     def whole(self, values: Values, level: float) -> Whole:
         """Return the stretch of all intervals, and where chance may hide it."""
         half = _half_share(values.mean_held, values.level, level)
         counts = np.bincount(values.stretch_codes, values.w, STRETCH.size + 1)
-        held = np.cumsum(counts)[:-1][None, :] / values.w.sum()
+        held = np.cumsum(counts)[:-1] / values.w.sum()
         halves = np.full(1, half)
-        ends = stretches(held, values.level, halves, halves)
-        off, low, high = (float(x[0]) for x in ends)
+        ends = stretches(held[None, :], values.level, halves, halves)
+        off, low, high = (end.item() for end in ends)
         return Whole(off, low, high, off - low, high - off, half_share=half)
 
     def absolute(
@@ -382,28 +430,37 @@ class Coverage(Question):
         Limits of a stretch are where the share that it holds differs from the claim by
         as much as chance does.
         """
+        # by how much the share held in a region may be more, and less, by chance
         off, low, high = relative
-        down = np.hypot((1 - v.shares) * (high - off), whole.half_share)
-        up = np.hypot((1 - v.shares) * (off - low), whole.half_share)
-        by_bin = v.codes * (STRETCH.size + 1) + values.stretch_codes
-        counts = sums_of(by_bin, v.w, v.n_bins * (STRETCH.size + 1))
-        counts = np.cumsum(counts.reshape(v.n_bins, -1), axis=1)[:, :-1]
-        held = v.summed(counts) / v.summed(v.sizes)[:, None]
-        return stretches(held, values.level, down, up)
+        more = np.hypot((1 - v.shares) * (high - off), whole.half_share)
+        less = np.hypot((1 - v.shares) * (off - low), whole.half_share)
+
+        # the share that each stretch holds, region by region
+        n_codes = STRETCH.size + 1  # the last is of what no stretch holds
+        codes = v.codes * n_codes + values.stretch_codes
+        by_bin = sums_of(codes, v.w, v.n_bins * n_codes).reshape(v.n_bins, n_codes)
+        held_by_bin = np.cumsum(by_bin, axis=1)[:, :-1]
+        held = v.summed(held_by_bin) / v.summed(v.sizes)[:, None]
+        return stretches(held, values.level, more, less)
 
     def own_limits(
         self, values: Values, inside: Bools, share: float, level: float
     ) -> tuple[float, float]:
         """Return between which order statistics the stretch lies."""
-        weights, groups = values.rows.weights, renumbered(values.groups, inside)
-        needed = values.stretch[inside]
-        w = None if weights is None else weights[inside]
-        holds = (needed <= 1).astype(np.float64)
-        half = _half_share(Mean.of(holds, groups, w), values.level, level)
-        order = np.argsort(needed)
-        shares = np.cumsum(values.w[inside][order]) / values.w[inside].sum()
+        # by how much the share held may differ from the claim by chance
+        groups = renumbered(values.groups, inside)
+        weights = some_of(values.rows.weights, inside)
+        stretch = values.stretch[inside]
+        holds = (stretch <= 1).astype(np.float64)
+        half = _half_share(Mean.of(holds, groups, weights), values.level, level)
+
+        # the stretches that hold so much less, and so much more; infinite beyond all
+        order = np.argsort(stretch)
+        ascending = np.append(stretch[order], np.inf)
+        w = values.w[inside]
+        shares = np.cumsum(w[order]) / w.sum()
         ends = np.searchsorted(shares, [values.level - half, values.level + half])
-        low, high = (needed[order[i]] if i < order.size else np.inf for i in ends)
+        low, high = ascending[ends].tolist()
         return math.log(max(low, 1e-300)), math.log(max(high, 1e-300))
 
 
@@ -417,22 +474,32 @@ def _half_share(held: Mean, claim: float, level: float) -> float:
 def stretches(held: Floats, claim: float, down: Floats, up: Floats) -> Triple:
     """Return logarithms of the stretches that hold a claim, and less, and more.
 
-    `held` has a region a row, and the shares within each stretch.
+    `held` has a region a row, and the shares within each stretch; `down` and `up` are
+    how much less and more of it. What lies beyond all stretches has no limit.
     """
-    log, row = np.log(STRETCH), np.arange(up.size)
-    ends = ((log[0], log[-1]), (-np.inf, log[-1]), (log[0], np.inf))
-    found = []
-    for by, (least, most) in zip((0 * up, -down, up), ends, strict=True):
-        target = claim + by
-        enough = held >= target[:, None]
-        at = np.argmax(enough, axis=1)
-        before = np.maximum(at - 1, 0)
-        left, right = held[row, before], held[row, at]
-        part = np.clip((target - left) / np.maximum(right - left, 1e-12), 0, 1)
-        between = log[before] + part * (log[at] - log[before])
-        between = np.where(at == 0, least, between)
-        found.append(np.where(enough.any(axis=1), between, most))
-    return found[0], found[1], found[2]
+    least = LOG_STRETCH[0]
+    most = LOG_STRETCH[-1]
+    return (
+        _stretch_holding(claim + 0 * up, held, least, most),
+        _stretch_holding(claim - down, held, -np.inf, most),
+        _stretch_holding(claim + up, held, least, np.inf),
+    )
+
+
+def _stretch_holding(target: Floats, held: Floats, least: float, most: float) -> Floats:
+    """Return where shares, interpolated in the logarithm of a stretch, reach a target.
+
+    It is `least` where the smallest stretch holds it, and `most` where none does.
+    """
+    row = np.arange(target.size)
+    is_reached = held >= target[:, None]
+    right = np.argmax(is_reached, axis=1)
+    left = np.maximum(right - 1, 0)
+    rise = np.maximum(held[row, right] - held[row, left], 1e-12)
+    step = np.clip((target - held[row, left]) / rise, 0, 1)
+    log = LOG_STRETCH[left] + step * (LOG_STRETCH[right] - LOG_STRETCH[left])
+    log = np.where(right == 0, least, log)
+    return np.where(is_reached.any(axis=1), log, most)
 
 
 def half_log(x: float) -> float:

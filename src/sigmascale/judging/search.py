@@ -40,7 +40,9 @@ from .questions import Question, Values, Whole
 from .variables import SCALES, Variable
 
 OF_RUNS = 0.8  # of the error rate, that the search takes
-DRAWS, MOST_DRAWS, SHUFFLED = 400, 4000, 5000  # shuffled sets, and rows of each at most
+FEWEST_DRAWS = 400  # shuffled sets
+MOST_DRAWS = 4000
+MOST_SHUFFLED = 5000  # rows of a shuffled set
 SHUFFLED_AT_A_TIME = 2**18  # numbers that are shuffled at a time
 PRIOR = 100.0  # rows of the overall variance that are added to a part's own
 OWN = 0.05  # rate of the own intervals of all regions of a size
@@ -49,7 +51,7 @@ SHARE_OF_ONE_REGION = 0.4
 REGIONS_LOOKED_AT = 4  # by themselves, for a lower limit
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Inquiry:
     """One question that is asked of all regions of one variable.
 
@@ -61,14 +63,11 @@ class Inquiry:
         What is asked.
     variable : Variable
         The variable.
-    critical : array of shape (2, n_scales)
-        How far t reaches by chance, upwards and downwards, by scale.
     """
 
     name: str
     question: Question
     variable: Variable
-    critical: Floats = field(default_factory=lambda: np.empty(0))
 
     def compare(self, v: Variable, sums: Floats) -> tuple[Floats, Floats]:
         """Return how much regions differ from the rest, and the standard error.
@@ -76,28 +75,49 @@ class Inquiry:
         `sums` has bins in rows, sets in columns, and columns of :class:`Values` along
         its last axis; so have the results regions in rows and sets in columns.
         """
-        first = self.question.first
-        s1 = v.summed(sums[:, :, first])
-        n1 = np.maximum(v.summed(v.sizes), 1e-300)[:, None]
-        n0 = np.maximum(v.sizes.sum() - n1, 1e-300)
-        total, n = sums[:, :, first].sum(axis=0), v.sizes.sum()
-        q1, q0 = (q[:, None] for q in v.one_over_n)
-        mean = total / n
-        if first + 1 == sums.shape[2]:  # of shares, whose mean tells their variance
-            se = np.sqrt(np.maximum(mean * (1 - mean), 1e-9 / n) * (q1 + q0))
-            return s1 / n1 - (total - s1) / n0, se
-        squares = sums[:, :, first + 1]
-        s2, all_squares = v.summed(squares), squares.sum(axis=0)
-        spread = all_squares / n - mean**2
-        # the region and the rest: a variance is its own, and some rows of the overall
-        sides = ((s1, s2, n1, q1), (total - s1, all_squares - s2, n0, q0))
-        variance, centres = np.zeros_like(s1), []
-        for x, xx, m, q in sides:
-            centre, own, unit = self.question.moments(x, xx, m, mean)
-            centres.append(centre)
-            pooled = m * np.maximum(own, 0) + PRIOR * spread / unit
-            variance += pooled * (q / (m + PRIOR))
-        return centres[0] - centres[1], np.sqrt(np.maximum(variance, 1e-300))
+        # sums of x, and Σw and Σw² / (Σw)², of each region and of the rest
+        x_by_bin = sums[:, :, self.question.first]
+        x_of_all = x_by_bin.sum(axis=0)
+        x_inside = v.summed(x_by_bin)
+        x_outside = x_of_all - x_inside
+        n = v.sizes.sum()
+        n_inside = np.maximum(v.summed(v.sizes), 1e-300)[:, None]
+        n_outside = np.maximum(n - n_inside, 1e-300)
+        q_inside, q_outside = (q[:, None] for q in v.one_over_n)
+        mean = x_of_all / n
+
+        # of shares, the mean tells the variance, m (1 − m)
+        if self.question.is_share:
+            share_variance = np.maximum(mean * (1 - mean), 1e-9 / n)
+            se = np.sqrt(share_variance * (q_inside + q_outside))
+            return x_inside / n_inside - x_outside / n_outside, se
+
+        # of others, each side has its own variance, and that of PRIOR rows of all
+        x2_by_bin = sums[:, :, self.question.first + 1]
+        x2_of_all = x2_by_bin.sum(axis=0)
+        x2_inside = v.summed(x2_by_bin)
+        x2_outside = x2_of_all - x2_inside
+        overall = x2_of_all / n - mean**2
+        centre_inside, variance_inside = self._moderated(
+            x_inside, x2_inside, n_inside, q_inside, mean, overall
+        )
+        centre_outside, variance_outside = self._moderated(
+            x_outside, x2_outside, n_outside, q_outside, mean, overall
+        )
+        variance = np.maximum(variance_inside + variance_outside, 1e-300)
+        return centre_inside - centre_outside, np.sqrt(variance)
+
+    def _moderated(
+        self, x: Floats, x2: Floats, n: Floats, q: Floats, mean: Floats, overall: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return the centre of some rows, and its variance q (n s² + P s₀²) / (n + P).
+
+        `x` and `x2` are sums of x and x² over `n` rows, q is one over the rows in
+        effect, s² is their variance, s₀² the overall one, and P is `PRIOR`.
+        """
+        centre, own, unit = self.question.moments(x, x2, n, mean)
+        pooled = n * np.maximum(own, 0) + PRIOR * overall / unit
+        return centre, pooled * (q / (n + PRIOR))
 
     def largest(self, v: Variable, sums: Floats) -> Floats:
         """Return the largest t of each scale, upwards and then downwards, of each set.
@@ -105,23 +125,32 @@ class Inquiry:
         A share near 1 cannot rise far, the less the fewer rows there are: upwards, both
         sides count by halves, as some of the rows tell too little of all of them.
         """
-        t, se = self.compare(v, sums)
-        t /= se
-        up = np.maximum.reduceat(t, v.scales[1])
-        down = -np.minimum.reduceat(t, v.scales[1])
-        if self.question.sign < 0:
-            up, down = (up + down) / 2, np.maximum(up, down)
+        difference, se = self.compare(v, sums)
+        t = difference / se
+        up = np.maximum.reduceat(t, v.first_of_scale)
+        down = -np.minimum.reduceat(t, v.first_of_scale)
+        if self.question.is_share:
+            return np.concatenate([(up + down) / 2, np.maximum(up, down)])
         return np.concatenate([up, down])
 
-    def limits(self, values: Values, whole: Whole, sums: Floats) -> RegionLimits:
-        """Return how far all regions are off, once critical values are known."""
+    def limits(
+        self, values: Values, whole: Whole, sums: Floats, critical: Floats
+    ) -> RegionLimits:
+        """Return how far all regions are off, with simultaneous limits.
+
+        `sums` are those by bin; `critical`, of shape (2, n_scales), has how far t
+        reaches by chance, upwards and downwards.
+        """
         v = self.variable
-        off, se = (x[:, 0] for x in self.compare(v, sums[:, None, :5]))
-        up, down = self.critical[:, v.regions[2]]
-        relative = off, off - up * se, off + down * se
-        absolute = self.question.absolute(values, v, sums, relative, whole)
-        contrast = self.question.sign * _contrast(*relative[1:])
-        return RegionLimits(self, *absolute, contrast)
+        one_set = sums[:, None, :]
+        off, se = (of_sets[:, 0] for of_sets in self.compare(v, one_set))
+        up, down = critical[:, v.regions.scale]
+        low = off - up * se
+        high = off + down * se
+        absolute = self.question.absolute(values, v, sums, (off, low, high), whole)
+        # what is held too rarely wants wider intervals
+        sign = -1 if self.question.is_share else 1
+        return RegionLimits(self, *absolute, contrast=sign * _contrast(low, high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +159,7 @@ class RegionLimits:
 
     Attributes
     ----------
-    family : Inquiry
+    inquiry : Inquiry
         What was compared.
     off, low, high : array of shape (n_regions,)
         How far each is off, and its limits.
@@ -139,7 +168,7 @@ class RegionLimits:
         their width; its sign is that of the difference, and it is 0 within chance.
     """
 
-    family: Inquiry
+    inquiry: Inquiry
     off: Floats
     low: Floats
     high: Floats
@@ -148,7 +177,7 @@ class RegionLimits:
     @property
     def variable(self) -> Variable:
         """The variable."""
-        return self.family.variable
+        return self.inquiry.variable
 
     @property
     def outwards(self) -> Floats:
@@ -241,15 +270,22 @@ class Search:
         return self._looked[key]
 
     def _looked_at(self, limits: RegionLimits, region: int) -> Finding:
-        question, v = limits.family.question, limits.variable
-        arrays = (limits.off, limits.low, limits.high)
-        off, low, high = (float(x[region]) for x in arrays)
+        """Return a region with the farther of its limits among all and by itself.
+
+        A region of a share s has its own limits at a level of 1 − OWN · s: one error
+        rate for all disjoint regions of its size together.
+        """
+        question = limits.inquiry.question
+        off = float(limits.off[region])
+        low = float(limits.low[region])
+        high = float(limits.high[region])
         if not low <= 0 <= high:
-            share = float(v.shares[region])
+            share = float(limits.variable.shares[region])
             level = 1 - OWN * min(share, 1 - share)
-            inside = v.inside(region)
-            own = question.own_limits(self.values, inside, share, level)
-            low, high = min(low, own[0]), max(high, own[1])
+            inside = limits.variable.inside(region)
+            own_low, own_high = question.own_limits(self.values, inside, share, level)
+            low = min(low, own_low)
+            high = max(high, own_high)
         return Finding(question, limits, region, off, low, high)
 
     def fault(self, name: str, bound: float) -> Finding | None:
@@ -259,12 +295,12 @@ class Search:
         the direction in which it is off; at each scale this one is looked at, and the
         one that is off most surely.
         """
-        candidates = []
+        candidates: list[Candidate] = []
         for limits in self.limits.get(name, ()):
-            candidates += list(_candidates(limits, bound))
-        candidates.sort(key=lambda c: (-c[0], -c[1].variable.shares[c[2]]))
-        for _, limits, region in candidates:
-            finding = self.look(limits, region)
+            candidates += _candidates(limits, bound)
+        candidates.sort(key=lambda x: (-x.contrast, -x.share))
+        for candidate in candidates:
+            finding = self.look(candidate.limits, candidate.region)
             if finding.beyond(bound):
                 return finding
         return None
@@ -275,20 +311,22 @@ class Search:
         A limit of one region, which did not have to be found among many, is at 0.4 of
         the distance of a simultaneous one.
         """
-        best, most = None, 0.0
+        best = None
         for limits in self.limits.get(name, ()):
+            if not limits.off.size:
+                continue
             off = limits.off
             limit = np.where(off > 0, limits.low, limits.high)
             alone = off + SHARE_OF_ONE_REGION * (limit - off)
-            score = np.where(
-                (np.abs(alone) > bound) & limits.beyond(0.0), limits.outwards, 0.0
-            )
-            region = int(np.argmax(score)) if score.size else 0
-            if score.size and score[region] > most:
-                best, most = (limits, region), float(score[region])
+            is_suspect = (np.abs(alone) > bound) & limits.beyond(0.0)
+            contrast = np.where(is_suspect, limits.outwards, 0.0)
+            region = int(np.argmax(contrast))
+            most = 0.0 if best is None else best.contrast
+            if contrast[region] > most:
+                best = Candidate(float(contrast[region]), limits, region)
         if best is None:
             return None
-        finding = self.look(*best)  # its own rows must say so, too
+        finding = self.look(best.limits, best.region)  # its own rows must say so, too
         return finding if finding.beyond(0.0) else None
 
     def at_least(self, name: str, share: float, floor: float) -> float:
@@ -308,23 +346,49 @@ class Search:
         return largest
 
 
-def _candidates(
-    limits: RegionLimits, bound: float
-) -> Iterator[tuple[float, RegionLimits, int]]:
-    """Yield the regions of each scale that are beyond a bound most clearly."""
-    broken = limits.beyond(bound)
-    if not broken.any():
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A region that may be a fault, and how far it differs from the rest of the rows.
+
+    Attributes
+    ----------
+    contrast : float
+        `outwards` of its limits.
+    limits : RegionLimits
+        Those of all regions of its variable.
+    region : int
+        Its place among these.
+    """
+
+    contrast: float
+    limits: RegionLimits
+    region: int
+
+    @property
+    def share(self) -> float:
+        """Its share of the rows."""
+        return float(self.limits.variable.shares[self.region])
+
+
+def _candidates(limits: RegionLimits, bound: float) -> Iterator[Candidate]:
+    """Yield the regions of each scale and side that are beyond a bound most clearly.
+
+    These are the one that differs most from the rest of the rows, and the one whose
+    limit is the farthest.
+    """
+    is_beyond = limits.beyond(bound)
+    if not is_beyond.any():
         return
-    score = np.where(broken, limits.outwards, -np.inf)
-    for scale in limits.variable.scales[0]:
-        of_scale = broken & (limits.variable.regions[2] == scale)
+    contrast = limits.outwards
+    for scale in limits.variable.scales:
+        of_scale = is_beyond & (limits.variable.regions.scale == scale)
         for sign, limit in ((1, limits.low), (-1, -limits.high)):
-            here = of_scale & (np.sign(limits.off) == sign)
-            if not here.any():
+            is_eligible = of_scale & (np.sign(limits.off) == sign)
+            if not is_eligible.any():
                 continue
-            for order in (score, limit):
-                best = int(np.argmax(np.where(here, order, -np.inf)))
-                yield float(score[best]), limits, best
+            for measure in (contrast, limit):
+                best = int(np.argmax(np.where(is_eligible, measure, -np.inf)))
+                yield Candidate(float(contrast[best]), limits, best)
 
 
 def _contrast(low: Floats, high: Floats) -> Floats:
@@ -340,89 +404,130 @@ def _contrast(low: Floats, high: Floats) -> Floats:
 
 def search(
     values: Values,
-    families: Iterable[Inquiry],
+    inquiries: Iterable[Inquiry],
     questions: Iterable[Question],
     rate: float,
     rng: np.random.Generator,
 ) -> Search:
     """Look at all regions; limits of all of them hold at once but at an error rate."""
-    wholes = {x: x.whole(values, 1 - x.share_of_all * rate) for x in questions}
-    asked = [f for f in families if f.variable.n_regions]
-    limits: dict[str, list[RegionLimits]] = {f.name: [] for f in asked}
-    if asked:
-        some = shuffled_rows(values, asked[-1].variable.w, rng)
-        _calibrate(asked, values, some, OF_RUNS * rate, rng)
-        for f in asked:
-            of_f = f.limits(values, wholes[f.question], values.by_bin(f.variable))
-            limits[f.name].append(of_f)
-    return Search(values, wholes, {name: tuple(x) for name, x in limits.items()})
+    wholes = {}
+    for question in questions:
+        level = 1 - question.share_of_all * rate
+        wholes[question] = question.whole(values, level)
+
+    limits: dict[str, tuple[RegionLimits, ...]] = {}
+    asked = [inquiry for inquiry in inquiries if inquiry.variable.n_regions]
+    if not asked:
+        return Search(values, wholes, limits)
+    rows = shuffled_rows(values, asked[-1].variable.w, rng)
+    critical_values = _critical_values(asked, values, rows, OF_RUNS * rate, rng)
+    for inquiry, critical in zip(asked, critical_values, strict=True):
+        whole = wholes[inquiry.question]
+        sums = values.by_bin(inquiry.variable)
+        of_regions = inquiry.limits(values, whole, sums, critical)
+        limits[inquiry.name] = (*limits.get(inquiry.name, ()), of_regions)
+    return Search(values, wholes, limits)
 
 
 def shuffled_rows(values: Values, w: Floats, rng: np.random.Generator) -> Ints:
     """Return which rows are shuffled: some of those with weights, groups together."""
-    used: Bools = w > 0
-    n_used = max(1, int(np.count_nonzero(used)))
+    is_used: Bools = w > 0
+    n_used = max(1, int(np.count_nonzero(is_used)))
     chance = by_unit(values.groups, w.size, rng)
-    return np.flatnonzero(used & (chance < SHUFFLED / n_used))
+    return np.flatnonzero(is_used & (chance < MOST_SHUFFLED / n_used))
 
 
-def gathers(variables: Iterable[Variable], some: Ints) -> dict[int, sparse.csc_array]:
-    """Return, for each variable, what makes sums by bin of columns of some rows."""
-    ends = np.arange(some.size + 1)
-    return {
-        id(v): sparse.csc_array((v.w[some], v.codes[some], ends), (v.n_bins, some.size))
-        for v in variables
-    }
+def gathers(variables: Iterable[Variable], rows: Ints) -> dict[int, sparse.csc_array]:
+    """Return, for each variable, what makes sums by bin of columns of some rows.
+
+    It is the matrix (n_bins, n_rows) that has the weight of each row in its bin.
+    """
+    matrices = {}
+    ends = np.arange(rows.size + 1)  # a column has one number
+    for v in variables:
+        weights_in_bins = (v.w[rows], v.codes[rows], ends)
+        matrices[id(v)] = sparse.csc_array(weights_in_bins, (v.n_bins, rows.size))
+    return matrices
 
 
-def groups_of(values: Values, some: Ints) -> Ints | None:
+def groups_of(values: Values, rows: Ints) -> Ints | None:
     """Return the groups of some rows, numbered without gaps."""
     if values.groups is None:
         return None
-    return np.unique(values.groups[some], return_inverse=True)[1]
+    return np.unique(values.groups[rows], return_inverse=True)[1]
 
 
-def _calibrate(
-    families: list[Inquiry],
+def _critical_values(
+    inquiries: list[Inquiry],
     values: Values,
-    some: Ints,
+    rows: Ints,
     rate: float,
     rng: np.random.Generator,
-) -> None:
-    """Set the critical values of all families, from shuffled sets of some of the rows.
+) -> list[Floats]:
+    """Return how far t of each inquiry reaches by chance, upwards and downwards.
 
-    All statistics of a set come from the same shuffle: each is in units of its spread
-    by chance, so that the number of scales, or of variables, dilutes none of them.
+    Shuffled sets of some of the rows tell it. All statistics of a set come from the
+    same shuffle: each is in units of its spread by chance, so that the number of
+    scales, or of variables, dilutes none of them.
+
+    Returns
+    -------
+    list of array of shape (2, n_scales)
     """
-    variables = {id(f.variable): f.variable for f in families}
-    gather = gathers(variables.values(), some)
-    of_some = {key: v.some(some) for key, v in variables.items()}
-    columns, groups = values.columns[some], groups_of(values, some)
-    n_draws = int(np.clip(2 / rate, DRAWS, MOST_DRAWS))
-    block = int(np.clip(SHUFFLED_AT_A_TIME // some.size, 4, 64))
-    blocks = []
-    for first in range(0, n_draws, block):
-        count = min(block, n_draws - first)
-        drawn = columns[shuffles(some.size, groups, count, rng)]
-        flat = drawn.reshape(some.size, -1)
-        sums = {
-            key: (g @ flat).reshape(-1, count, columns.shape[1])
-            for key, g in gather.items()
-        }
-        keys = [(f, id(f.variable)) for f in families]
-        largest = [f.largest(of_some[key], sums[key]) for f, key in keys]
-        blocks.append(np.concatenate(largest))
-    draws = np.concatenate(blocks, axis=1)
-    # the largest of all statistics of a set, each in units of its spread
-    counts = [2 * f.variable.scales[0].size for f in families]
-    behind = np.repeat([f.question.behind for f in families], counts)
-    sd = np.maximum(draws.std(axis=1), 1e-9)
-    mean = draws.mean(axis=1) + behind * sd
-    maxima = np.sort(((draws - mean[:, None]) / sd[:, None]).max(axis=0))[::-1]
-    limit = mean + sd * maxima[max(0, int(rate * (1 + maxima.size) + 1e-9) - 1)]
-    for f, part in zip(families, np.split(limit, np.cumsum(counts)[:-1]), strict=True):
-        f.critical = np.full((2, len(SCALES) + 1), np.inf)
-        f.critical[:, f.variable.scales[0]] = part.reshape(2, -1)
+    # t: the largest of each inquiry, scale and side (rows), in each set (columns)
+    n_draws = int(np.clip(2 / rate, FEWEST_DRAWS, MOST_DRAWS))
+    blocks = list(_largest_of_sets(inquiries, values, rows, n_draws, rng))
+    t = np.concatenate(blocks, axis=1)
+
+    # the largest of all of them in a set, each in units of its spread
+    n_statistics = [2 * inquiry.variable.scales.size for inquiry in inquiries]
+    behind = [inquiry.question.behind for inquiry in inquiries]
+    sd = np.maximum(t.std(axis=1), 1e-9)
+    mean = t.mean(axis=1) + np.repeat(behind, n_statistics) * sd
+    largest = ((t - mean[:, None]) / sd[:, None]).max(axis=0)
+
+    # of which a share, the rate, lies beyond the critical values
+    descending = np.sort(largest)[::-1]
+    place = max(0, int(rate * (1 + descending.size) + 1e-9) - 1)
+    critical = mean + sd * descending[place]
+    split = np.split(critical, np.cumsum(n_statistics)[:-1])
+    by_inquiry = []
+    for inquiry, of_inquiry in zip(inquiries, split, strict=True):
+        by_scale = np.full((2, len(SCALES) + 1), np.inf)
+        by_scale[:, inquiry.variable.scales] = of_inquiry.reshape(2, -1)
+        by_inquiry.append(by_scale)
+    return by_inquiry
+
+
+def _largest_of_sets(
+    inquiries: list[Inquiry],
+    values: Values,
+    rows: Ints,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Iterator[Floats]:
+    """Yield the largest t of all inquiries, one below the other, of blocks of sets."""
+    variables = {id(inquiry.variable): inquiry.variable for inquiry in inquiries}
+    of_rows = {key: v.take(rows) for key, v in variables.items()}
+    gather = gathers(variables.values(), rows)
+    columns = values.columns[rows]
+    groups = groups_of(values, rows)
+    n_at_a_time = int(np.clip(SHUFFLED_AT_A_TIME // rows.size, 4, 64))
+    for start in range(0, n_draws, n_at_a_time):
+        n_sets = min(n_at_a_time, n_draws - start)
+        drawn = columns[shuffles(rows.size, groups, n_sets, rng)]
+        flat = drawn.reshape(rows.size, -1)
+
+        # sums of each variable: bins × sets × columns
+        sums = {}
+        for key, matrix in gather.items():
+            sums[key] = (matrix @ flat).reshape(-1, n_sets, columns.shape[1])
+
+        largest = []
+        for inquiry in inquiries:
+            key = id(inquiry.variable)
+            largest.append(inquiry.largest(of_rows[key], sums[key]))
+        yield np.concatenate(largest)
 
 
 def shuffles(
@@ -437,20 +542,28 @@ def shuffles(
         for draw in range(n_draws):
             sources[:, draw] = rng.permutation(n)
         return sources
+
+    # rows laid out group by group, from small to large; where groups start
     sizes = np.bincount(groups)
     by_size = np.argsort(sizes, kind="stable")
-    members = np.argsort(np.argsort(by_size)[groups], kind="stable")
+    layout = np.argsort(np.argsort(by_size)[groups], kind="stable")
     sizes = sizes[by_size]
     starts = np.cumsum(sizes) - sizes
+
     noise = 0.3 if sizes[0] < sizes[-1] else 1.0
     for draw in range(n_draws):
+        # groups in another order, in which those of like sizes have changed places
         source = np.argsort(np.log(sizes) + noise * rng.normal(size=sizes.size))
         lengths = sizes[source]
-        of_row = np.repeat(lengths, lengths)
-        turn = np.repeat((rng.random(source.size) * lengths).astype(int), lengths)
-        place = np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        place = (place + turn) % of_row + np.repeat(starts[source], lengths)
-        sources[members, draw] = members[place]
+
+        # rows of each turned round by as many places as chance has it
+        turn = (rng.random(source.size) * lengths).astype(int)
+        first = np.cumsum(lengths) - lengths
+        within_group = np.arange(n) - np.repeat(first, lengths)
+        turned = within_group + np.repeat(turn, lengths)
+        turned %= np.repeat(lengths, lengths)
+        place = turned + np.repeat(starts[source], lengths)
+        sources[layout, draw] = layout[place]
     return sources
 
 

@@ -6,10 +6,10 @@ are regions; of labels, each of them; labels with too few rows are one region to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,22 @@ LEAST_OF_A_REGION = 40  # rows
 FINEST = 400  # such a part of many rows is a region at least
 SCALES = (0.02, 0.08, 0.25)  # shares between which regions are calibrated alike
 RARE = "rare labels"
+
+
+class Regions(NamedTuple):
+    """Runs of neighbouring bins, or labels, in ascending order of their scales.
+
+    Attributes
+    ----------
+    start, stop : array of int, shape (n_regions,)
+        The first bin of each, and the one that follows its last.
+    scale : array of int, shape (n_regions,)
+        Between which of `SCALES` its share of the rows lies.
+    """
+
+    start: Ints
+    stop: Ints
+    scale: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,30 +84,43 @@ class Variable:
     @classmethod
     def of_numbers(cls, name: str, x: Floats, w: Floats) -> Variable:
         """Cut numbers into bins of about equally many rows."""
-        used = slice(None) if w.all() else w > 0
+        # where bins of equal weight would start, as sums of weights
         total = float(w.sum())
         n_bins = max(2, int(min(FEWEST_FINE_BINS, total // 5)))
-        n_bins = MOST_FINE_BINS if total >= ROWS_FOR_MOST_BINS else n_bins
+        if total >= ROWS_FOR_MOST_BINS:
+            n_bins = MOST_FINE_BINS
         starts = np.arange(1, n_bins) * (total / n_bins)
+
+        # the numbers in order, and the rows that these sums fall into
         if (w == 1).all():
             ordered = np.sort(x)
             first_rows = starts.astype(np.int64)
         else:
+            used = slice(None) if w.all() else w > 0
             order = np.argsort(x[used], kind="stable")
             ordered = x[used][order]
             first_rows = WeightLine(w[used][order]).after(starts)
+
+        # limits between bins are values; a number with few of them has a bin for each
         limits = np.unique(ordered[np.minimum(first_rows, ordered.size - 1)])
-        # a number with few values has a bin for each
         is_new = np.append(True, ordered[1:] > ordered[:-1])
         is_by_value = int(np.count_nonzero(is_new)) <= FEW_VALUES
-        limits = ordered[is_new] if is_by_value else limits
-        # no bin is empty: limits are values, and the smallest one may start the first
+        if is_by_value:
+            limits = ordered[is_new]
+        # a bin below the smallest value would be empty
         limits = limits[limits > ordered[0]]
+
         codes = np.searchsorted(limits, x, side="right")
         first = np.append(0, np.searchsorted(ordered, limits))
         last = np.append(first[1:], ordered.size) - 1
-        ends = ordered[first], ordered[last]
-        return cls(name, codes, w, *ends, is_by_value=is_by_value)
+        return cls(
+            name,
+            codes,
+            w,
+            low=ordered[first],
+            high=ordered[last],
+            is_by_value=is_by_value,
+        )
 
     @classmethod
     def of_labels(
@@ -99,29 +128,30 @@ class Variable:
     ) -> Variable:
         """Make a bin of each label; those with few rows share the last one."""
         counts = np.bincount(codes, w, len(labels))
-        rare = (counts < max(FEWEST_OF_A_VALUE, w.sum() / FINEST)) & (counts > 0)
-        place = np.where(rare, len(labels), np.arange(len(labels)))
-        found, new = np.unique(place[codes], return_inverse=True)
+        is_rare = (counts < max(FEWEST_OF_A_VALUE, w.sum() / FINEST)) & (counts > 0)
+        # all rare labels get one code, which is the last
+        merged = np.where(is_rare, len(labels), np.arange(len(labels)))
+        used, bins = np.unique(merged[codes], return_inverse=True)
         names = [*map(label_text, labels), RARE]
         return cls(
             name,
-            new,
+            bins,
             w,
-            labels=tuple(names[i] for i in found),
-            n_rare=int(np.count_nonzero(rare)),
+            labels=tuple(names[code] for code in used),
+            n_rare=int(np.count_nonzero(is_rare)),
         )
 
     @classmethod
     def all_of(cls, rows: Predictions, w: Floats) -> list[Variable]:
         """Cut u and all features."""
-        return [
-            cls.of_numbers(name, x, w)
-            if labels is None
-            else cls.of_labels(name, x, labels, w)
-            for name, x, labels in zip(
-                rows.names, rows.columns, rows.categories, strict=True
-            )
-        ]
+        variables = []
+        columns = zip(rows.names, rows.columns, rows.categories, strict=True)
+        for name, column, labels in columns:
+            if labels is None:
+                variables.append(cls.of_numbers(name, column, w))
+            else:
+                variables.append(cls.of_labels(name, column, labels, w))
+        return variables
 
     @property
     def n_bins(self) -> int:
@@ -166,46 +196,58 @@ class Variable:
         return self.sums()
 
     @cached_property
-    def regions(self) -> tuple[Ints, Ints, Ints]:
-        """Where regions start and end, and their scales, which ascend.
+    def regions(self) -> Regions:
+        """Runs of bins of many lengths; of labels, each of them.
 
         They have enough rows, and leave enough; a label or a value may have fewer.
         """
-        ends, found, length = np.append(0, np.cumsum(self.sizes)), [], 1
+        ends = np.append(0, np.cumsum(self.sizes))
         total = ends[-1]
-        few = max(FEWEST_OF_A_VALUE, total / FINEST)
+        but_rounding = 1 - 1e-6  # of weights
         least = max(10, min(LEAST_OF_A_REGION, 0.08 * total), total / FINEST)
-        few, least = few * (1 - 1e-6), least * (1 - 1e-6)  # but for rounded weights
+        least *= but_rounding
+        least_of_a_value = max(FEWEST_OF_A_VALUE, total / FINEST) * but_rounding
+
+        # where regions start and stop, those of each length side by side
+        of_lengths = [np.empty((2, 0), np.int64)]
+        length = 1
         while length < self.n_bins and (self.labels is None or length == 1):
             start = np.arange(0, self.n_bins - length, max(1, length // 6))
             start = np.append(start, self.n_bins - length)  # runs reach the end, too
             rows = ends[start + length] - ends[start]
             fits = np.minimum(rows, total - rows) >= least
             if length == 1:
-                fits |= (self.is_value | (self.labels is not None)) & (rows >= few)
-            found.append(np.array([start, start + length])[:, fits])
+                is_alone = self.is_value | (self.labels is not None)
+                fits |= is_alone & (rows >= least_of_a_value)
+            of_lengths.append(np.array([start, start + length])[:, fits])
             length += max(1, length // 4)
-        start, stop = np.concatenate([*found, np.empty((2, 0), np.int64)], axis=1)
+        start, stop = np.concatenate(of_lengths, axis=1)
+
+        # a region that has nearly all rows is of the scale of those that it leaves
         share = np.round((ends[stop] - ends[start]) / max(total, 1e-300), 6)
         scale = np.searchsorted(SCALES, np.minimum(share, 1 - share), side="right")
         order = np.argsort(scale, kind="stable")
-        return start[order], stop[order], scale[order]
+        return Regions(start[order], stop[order], scale[order])
 
     @property
     def n_regions(self) -> int:
         """The number of regions."""
-        return self.regions[0].size
+        return self.regions.start.size
 
     @cached_property
-    def scales(self) -> tuple[Ints, Ints]:
-        """The scales of regions, and the first region of each."""
-        return np.unique(self.regions[2], return_index=True)
+    def scales(self) -> Ints:
+        """The scales that regions have, in ascending order."""
+        return np.unique(self.regions.scale)
+
+    @cached_property
+    def first_of_scale(self) -> Ints:
+        """The first region of each of these scales."""
+        return np.searchsorted(self.regions.scale, self.scales)
 
     def summed(self, by_bin: Floats) -> Floats:
         """Return the sums of regions, from those of bins, along the first axis."""
         ends = np.concatenate([np.zeros_like(by_bin[:1]), np.cumsum(by_bin, axis=0)])
-        found: Floats = ends[self.regions[1]] - ends[self.regions[0]]
-        return found
+        return np.asarray(ends[self.regions.stop] - ends[self.regions.start])
 
     @cached_property
     def n_rows(self) -> Ints:
@@ -216,26 +258,24 @@ class Variable:
     @cached_property
     def shares(self) -> Floats:
         """The share of the rows that each region has."""
-        found: Floats = self.summed(self.sizes) / self.sizes.sum()
-        return found
+        return np.asarray(self.summed(self.sizes) / self.sizes.sum())
 
     @cached_property
     def one_over_n(self) -> tuple[Floats, Floats]:
-        """One over the rows in effect, of each region and of the rest."""
+        """One over the rows in effect, Σw² / (Σw)², of each region and of the rest."""
         squares = self.sums(self.w)
-        inside, n = self.summed(squares), self.summed(self.sizes)
-        rest, beyond = self.sizes.sum() - n, squares.sum() - inside
-        empty = 1e300  # of some of the rows, a region may have none
+        w_inside = self.summed(self.sizes)
+        w2_inside = self.summed(squares)
         return (
-            np.divide(inside, n**2, out=np.full(n.size, empty), where=n > 1e-9),
-            np.divide(beyond, rest**2, out=np.full(n.size, empty), where=rest > 1e-9),
+            _one_over_n(w2_inside, w_inside),
+            _one_over_n(squares.sum() - w2_inside, self.sizes.sum() - w_inside),
         )
 
-    def some(self, which: Ints) -> Variable:
+    def take(self, rows: Ints) -> Variable:
         """Return the same bins and regions, of some of the rows."""
-        new = replace(self, codes=self.codes[which], w=self.w[which])
-        new.__dict__["regions"] = self.regions
-        return new
+        taken = replace(self, codes=self.codes[rows], w=self.w[rows])
+        taken.__dict__["regions"] = self.regions  # not made again of these rows
+        return taken
 
     @property
     def rare_share(self) -> float:
@@ -246,31 +286,35 @@ class Variable:
 
     def inside(self, region: int) -> Bools:
         """Return which rows a region has."""
-        start, stop = self.regions[0][region], self.regions[1][region]
-        found: Bools = (self.codes >= start) & (self.codes < stop) & (self.w > 0)
-        return found
+        is_from_start = self.codes >= self.regions.start[region]
+        is_before_stop = self.codes < self.regions.stop[region]
+        return np.asarray(is_from_start & is_before_stop & (self.w > 0))
+
+    def _bins_of(self, region: int) -> tuple[int, int]:
+        """Return the first bin of a region, and the one that follows its last."""
+        return int(self.regions.start[region]), int(self.regions.stop[region])
 
     def limits(self, region: int) -> tuple[Any, Any]:
         """Return the ends of a region, None where it is open; or its label, twice."""
-        start, stop = int(self.regions[0][region]), int(self.regions[1][region])
+        start, stop = self._bins_of(region)
         if self.labels is not None:
             return self.labels[start], self.labels[start]
-        return self.told(*self.range_of(start, stop))
+        return self.as_read(*self.range_of(start, stop))
 
-    def told(self, low: float | None, high: float | None) -> tuple[Any, Any]:
+    def as_read(self, low: float | None, high: float | None) -> tuple[Any, Any]:
         """Return the ends of a range as people read them: dates as text."""
         if not self.is_date:
             return low, high
-        first, last = (None if x is None else date_text(x) for x in (low, high))
-        return first, last
+        return _text_of(low, date_text), _text_of(high, date_text)
 
     def range_of(self, start: int, stop: int) -> tuple[float | None, float | None]:
         """Return between which numbers some bins lie, None where they are open."""
-        low, high = self._ends
-        if low[start] == high[stop - 1]:
-            return float(low[start]), float(low[start])
-        first = float(low[start]) if start > 0 else None
-        return first, (float(high[stop - 1]) if stop < self.n_bins else None)
+        lows, highs = self._ends
+        low = float(lows[start])
+        high = float(highs[stop - 1])
+        if low == high:
+            return low, high
+        return low if start > 0 else None, high if stop < self.n_bins else None
 
     def run_words(self, start: int, stop: int) -> str:
         """Return some bins of numbers in words."""
@@ -281,20 +325,38 @@ class Variable:
         """Return a range in words, of dates as such."""
         if not self.is_date:
             return range_words(self.name, low, high)
-        first, last = self.told(low, high)
+        start, end = self.as_read(low, high)
         name = shorten(self.name, 30)
-        if first is None or last is None:
-            if first == last:
-                return f"all {name}"
-            return f"{name} until {last}" if first is None else f"{name} from {first}"
-        return f"{name} from {first} to {last}"
+        if start is None and end is None:
+            return f"all {name}"
+        if start is None:
+            return f"{name} until {end}"
+        if end is None:
+            return f"{name} from {start}"
+        return f"{name} from {start} to {end}"
 
     def words(self, region: int) -> str:
         """Return a region in words."""
         if self.labels is None:
-            return self.run_words(*(int(x[region]) for x in self.regions[:2]))
-        low, _ = self.limits(region)
-        return RARE + f" of {self.name}" if low == RARE else label_words(self.name, low)
+            return self.run_words(*self._bins_of(region))
+        label, _ = self.limits(region)
+        return (
+            f"{RARE} of {self.name}" if label == RARE else label_words(self.name, label)
+        )
+
+
+def _one_over_n(w2: Floats, w: Floats) -> Floats:
+    """Return one over the rows in effect, Σw² / (Σw)²; enormous where there are none.
+
+    A region may have none of some of the rows.
+    """
+    empty = np.full(w.size, 1e300)
+    return np.asarray(np.divide(w2, w**2, out=empty, where=w > 1e-9))
+
+
+def _text_of(end: float | None, words: Callable[[float], str]) -> str | None:
+    """Return an end of a range in words, if it is not open."""
+    return None if end is None else words(end)
 
 
 def date_text(x: float) -> str:
@@ -316,15 +378,20 @@ def range_words(name: str, low: float | None, high: float | None) -> str:
     ('mass above 3', 'mass between 3 and 4.51')
     """
     name = shorten(name, 30)
-    first, last = (None if x is None else number(x) for x in (low, high))
-    if first is None or last is None:
-        if first == last:
-            return f"all {name}"
-        return f"{name} below {last}" if first is None else f"{name} above {first}"
+    start = _text_of(low, number)
+    end = _text_of(high, number)
+    if start is None and end is None:
+        return f"all {name}"
+    if start is None:
+        return f"{name} below {end}"
+    if end is None:
+        return f"{name} above {start}"
     if low == high:
-        return f"{name} = {first}"
-    between = f"near {first}" if first == last else f"between {first} and {last}"
-    return f"{name} {between}"
+        return f"{name} = {start}"
+    # numbers that differ may look the same to three digits
+    return (
+        f"{name} near {start}" if start == end else f"{name} between {start} and {end}"
+    )
 
 
 def label_words(name: str, *labels: str) -> str:
@@ -334,8 +401,8 @@ def label_words(name: str, *labels: str) -> str:
     'kind = a, b and 2 more'
     """
     more = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
-    known = ", ".join(shorten(each, 30) for each in labels[:2])
-    return f"{shorten(name, 30)} = {known}{more}"
+    listed = ", ".join(shorten(label, 30) for label in labels[:2])
+    return f"{shorten(name, 30)} = {listed}{more}"
 
 
 def number(x: float) -> str:
