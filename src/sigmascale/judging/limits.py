@@ -33,7 +33,7 @@ from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
 from ..scores.intervals import TRIMMED, Mean, renumbered, sums_of
-from ..scores.student import DF, best_scale2
+from ..scores.student import DF, profile_losses
 from .parts import Partition, stacked
 from .questions import Z2, Bias, Coverage, Question, SizeOfU, Values, Z, half_log
 from .search import PRIOR
@@ -167,12 +167,12 @@ class WholeLimits:
         n = self._mean_trimmed.n_effective * share_wrong
 
         # once over all ν, and once more finely where it matters
-        _, loss = _student_losses(z2, share, n, DF)
+        _, loss = profile_losses(z2, share, n, DF, 1e-5)
         near = np.flatnonzero(loss <= quantile**2 + 4)
         fewest = DF[max(near[0] - 1, 0)]
         most = DF[min(near[-1] + 1, DF.size - 1)]
         nu = 2 + np.geomspace(fewest - 2, most - 2, 32)
-        scale2, loss = _student_losses(z2, share, n, nu)
+        scale2, loss = profile_losses(z2, share, n, nu, 1e-5)
 
         # ln ⟨Z²⟩ = ln s² ν / (ν − 2), and as far as is left for ln s²
         is_possible = loss <= quantile**2
@@ -221,20 +221,6 @@ class WholeLimits:
         if rows[2] >= s.size:
             high = off + BEYOND_MOMENTS
         return OneSided(off, off - low, high - off)
-
-
-def _student_losses(
-    z2: Floats, share: Floats, n: float, nu: Floats
-) -> tuple[Floats, Floats]:
-    """Return the best s² of Student's t with each ν, and its loss relative to the best.
-
-    The loss is −2 ln L over n rows of density f(z) ~ (1 + z² / (ν s²))^(−(ν + 1) / 2).
-    """
-    scale2 = best_scale2(z2, share, nu, 1e-5)
-    loss = (nu + 1) * (np.log1p(z2 / (nu * scale2)[:, None]) @ share)
-    loss += np.log(nu * scale2)
-    loss += 2 * (special.gammaln(nu / 2) - special.gammaln((nu + 1) / 2))
-    return scale2, n * (loss - loss.min())
 
 
 # -- scores ----------------------------------------------------------------------------

@@ -8,9 +8,10 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats
-from .._support.weighting import WeightLine
+from .._support.weighting import WeightLine, ones_if_none
 
-LEAST_DF, MOST_DF = 0.1, 1000.0  # Student's t with more is normal
+LEAST_DF = 0.1
+MOST_DF = 1000.0  # Student's t with more is normal
 POINTS = 1000  # quantiles that stand for more rows, where the tails are looked at
 RULED_OUT = 9.0  # twice the log-likelihood that a Student's t may lose
 DF = 2 + np.geomspace(0.01, 500, 24)  # degrees of freedom that are looked at
@@ -38,21 +39,22 @@ def fit_student(z: Floats, weights: Floats | None = None) -> tuple[float, float]
     >>> round(df, 1), round(scale, 2)
     (4.0, 0.99)
     """
-    w = np.ones(z.size) if weights is None else weights
-    w = w / w.sum()
-    unit = float(np.abs(z).max())  # of which squares neither overflow nor vanish
+    shares = ones_if_none(weights, z.size)
+    shares = shares / shares.sum()
+    # in units of the largest, of which squares neither overflow nor vanish
+    unit = float(np.abs(z).max())
     z2 = (z / unit) ** 2
-    mean = float(w @ z2)
+    mean = float(shares @ z2)
     z2 = z2 / mean
     # with fewer degrees of freedom, errors of exactly 0 would have all the likelihood
-    least = max(LEAST_DF, 1.1 * (1 / float(w @ (z2 > 0)) - 1))
+    least = max(LEAST_DF, 1.1 * (1 / float(shares @ (z2 > 0)) - 1))
 
     def slope(log_df: float) -> float:
         """Return the slope of the log-likelihood by df, with the best scale."""
         df = np.exp(log_df)
-        scale2 = best_scale2(z2, w, np.array([df]), 1e-14)[0]
+        scale2 = best_scale2(z2, shares, np.array([df]), 1e-14)[0]
         expected = special.digamma((df + 1) / 2) - special.digamma(df / 2)
-        return float(expected - w @ np.log1p(z2 / (df * scale2)))
+        return float(expected - shares @ np.log1p(z2 / (df * scale2)))
 
     if least >= MOST_DF or slope(np.log(MOST_DF)) >= 0:
         return float("inf"), unit * float(np.sqrt(mean))
@@ -62,29 +64,47 @@ def fit_student(z: Floats, weights: Floats | None = None) -> tuple[float, float]
 
         bounds = np.log(least), np.log(MOST_DF)
         df = float(np.exp(optimize.brentq(slope, *bounds, xtol=1e-13)))
-    scale2 = float(best_scale2(z2, w, np.array([df]), 1e-14)[0])
+    scale2 = float(best_scale2(z2, shares, np.array([df]), 1e-14)[0])
     return df, unit * float(np.sqrt(mean * scale2))
 
 
 def best_scale2(z2: Floats, shares: Floats, df: Floats, exact: float) -> Floats:
     """Return the squared scales of the highest likelihood, for degrees of freedom.
 
-    They solve Σ share (df + 1) z² / (df scale² + z²) = 1, whose left side falls: by
+    They solve Σ share (ν + 1) z² / (ν scale² + z²) = 1, whose left side falls: by
     steps of the fixed point, which cannot fail, and where it is near by Newton's in the
     logarithm.
     """
     nu = df[:, None]
     scale2 = (df + 1) / (2 * df) * float(shares @ z2)
     for _ in range(100):
-        part = z2 / (nu * scale2[:, None] + z2)
-        value = (df + 1) * (part @ shares)
-        off = value - 1
-        if np.abs(off).max() < exact:
+        # with f = z² / (ν scale² + z²), the left side is (ν + 1) ⟨f⟩
+        fraction = z2 / (nu * scale2[:, None] + z2)
+        left_side = (df + 1) * (fraction @ shares)
+        excess = left_side - 1
+        if np.abs(excess).max() < exact:
             break
-        fall = (df + 1) * ((part - part * part) @ shares)
-        newton = np.exp(np.clip(off / np.maximum(fall, 1e-300), -1, 1))
-        scale2 = scale2 * np.where(np.abs(off) < 0.2, newton, value)
+        # and its slope in ln scale² is −(ν + 1) ⟨f − f²⟩
+        fall = (df + 1) * ((fraction - fraction * fraction) @ shares)
+        newton = np.exp(np.clip(excess / np.maximum(fall, 1e-300), -1, 1))
+        scale2 = scale2 * np.where(np.abs(excess) < 0.2, newton, left_side)
     return scale2
+
+
+def profile_losses(
+    z2: Floats, shares: Floats, n: float, df: Floats, exact: float
+) -> tuple[Floats, Floats]:
+    """Return the best squared scale of each Student's t, and what each t loses.
+
+    The loss against the best of them is −2 ln L of n rows, with the density of z,
+    Γ((ν + 1) / 2) / Γ(ν / 2) / √(ν s²) · (1 + z² / (ν s²))^(−(ν + 1) / 2) but for a
+    constant.
+    """
+    scale2 = best_scale2(z2, shares, df, exact)
+    loss = (df + 1) * (np.log1p(z2 / (df * scale2)[:, None]) @ shares)
+    loss += np.log(df * scale2)
+    loss += 2 * (special.gammaln(df / 2) - special.gammaln((df + 1) / 2))
+    return scale2, n * (loss - loss.min())
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,18 +130,17 @@ class StudentProfile:
         cls, z2: Floats, n_effective: float, weights: Floats | None = None
     ) -> StudentProfile | None:
         """Compare all; None if nearly all errors are exactly 0, which tell nothing."""
-        x = _representative(z2, weights)
-        nonzero = float(np.count_nonzero(x)) / x.size
-        x = x[x > 0]
-        if x.size < 5:
+        sample = _representative(z2, weights)
+        nonzero = float(np.count_nonzero(sample)) / sample.size
+        sample = sample[sample > 0]
+        if sample.size < 5:
             return None
-        n, nu, shares = n_effective * nonzero, DF, np.full(x.size, 1 / x.size)
-        scale2 = best_scale2(x, shares, nu, 1e-4)
-        loss = (nu + 1) * (np.log1p(x / (nu * scale2)[:, None]) @ shares)
-        loss += np.log(nu * scale2)
-        loss += 2 * (special.gammaln(nu / 2) - special.gammaln((nu + 1) / 2))
-        log_mean = np.log(nonzero * scale2 * nu / (nu - 2))
-        return cls(n, n * (loss - loss.min()), log_mean)
+
+        n = n_effective * nonzero
+        shares = np.full(sample.size, 1 / sample.size)
+        scale2, loss = profile_losses(sample, shares, n, DF, 1e-4)
+        log_mean = np.log(nonzero * scale2 * DF / (DF - 2))
+        return cls(n, loss, log_mean)
 
     def lost_by(self, df: float) -> float:
         """Return what tails lose that have so many degrees of freedom, or more."""
@@ -143,25 +162,26 @@ class StudentProfile:
         """Return the upper limit of the mean of z² by all that lose at most so much.
 
         Of each, the logarithm of the variance is known to ± q sqrt(2 (1 + 3 / ν) / n),
-        as its scale is. Tails with fewer than the `least` degrees of freedom
-        are ruled out by something else.
+        as its scale is. Tails with fewer than the `least` degrees of freedom are ruled
+        out by something else.
         """
-        possible = (self.loss <= most) & (least <= DF)
-        possible[np.argmin(self.loss)] = True
+        is_possible = (self.loss <= most) & (least <= DF)
+        is_possible[np.argmin(self.loss)] = True
         q = float(special.ndtri(0.5 + confidence / 2))
-        high = (self.log_mean + q * np.sqrt(2 * (1 + 3 / DF) / self.n))[possible].max()
-        return float(np.exp(np.minimum(high, 600)))
+        limits = self.log_mean + q * np.sqrt(2 * (1 + 3 / DF) / self.n)
+        highest = limits[is_possible].max()
+        return float(np.exp(np.minimum(highest, 600)))
 
 
-def _representative(x: Floats, weights: Floats | None) -> Floats:
+def _representative(values: Floats, weights: Floats | None) -> Floats:
     """Return values that stand for all of them: quantiles at equal steps."""
-    n = min(x.size, POINTS)
-    if weights is None and x.size == n:
-        return x
+    n = min(values.size, POINTS)
+    if weights is None and values.size == n:
+        return values
     if weights is None:
-        rows = ((np.arange(n) + 0.5) * (x.size / n)).astype(np.int64)
-        return np.asarray(np.sort(x)[rows])
-    order = np.argsort(x, kind="stable")
+        rows = ((np.arange(n) + 0.5) * (values.size / n)).astype(np.int64)
+        return np.asarray(np.sort(values)[rows])
+    order = np.argsort(values, kind="stable")
     line = WeightLine(weights[order])
     middles = (np.arange(n) + 0.5) / n * line.total
-    return np.asarray(x[order[line.reaching(middles)]])
+    return np.asarray(values[order[line.reaching(middles)]])
