@@ -65,6 +65,8 @@ y,pred,residual,mse |
 y,pred,2sigma |
 y,pred,phase,function,barrier,terrain |
 y,pred,half_width,PI_width |
+mass_true,mass_pred,mass_err_low,mass_err_up |
+y_true,y_pred,rmsd,msd |
 value,estimate,se | se
 u10,v10,t2m,t2m_fc,t2m_err | t2m_err
 logS_exp,pred,std | std
@@ -151,3 +153,10 @@ def test_what_any_of_several_columns_may_be_is_left_blank():
     problem, _ = refusal(["age", "temp", "demand", "p10", "p50", "p90"])
     assert "--reference COLUMN" in str(problem)
     assert problem.fields["offers"][0]["reference"] is None
+
+
+def test_a_prediction_beside_limits_is_not_the_true_value():
+    problem, _ = refusal(["load", "forecast", "Lower 95%", "Upper 95%"])
+    assert "--reference load" in str(problem)
+    problem, _ = refusal(["forecast", "Lower 95%", "Upper 95%"])
+    assert "--reference forecast" not in str(problem)

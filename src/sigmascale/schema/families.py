@@ -51,7 +51,8 @@ _SEVERAL = re.compile(r"(?<![a-z\d])([2-9]|1\.96)(sigma|std|sd)(?![a-z\d])", re.
 # Of errors: those that were made, not those that are expected.
 _MADE = {"abs", "absolute", "squared", "sq", "relative", "rel", "percent"}
 _MADE |= {"residual", "residuals", "resid"}
-_MEAN_ERRORS = {"mae", "mse"}
+_MEAN_ERRORS = {"mae", "mse", "msd", "rmsd"}
+_ONE_SIDED = {"up", "down", "plus", "minus"}  # of errors that differ either way
 LEAST_MEMBERS = 3  # two columns that count may be anything
 
 
@@ -109,7 +110,9 @@ def is_no_deviation(name: str) -> bool:
     [True, True, False, False]
     """
     words = words_of(name)
-    if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"} or words & _MEAN_ERRORS:
+    if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"}:
+        return True
+    if words & (_ONE_SIDED | _MEAN_ERRORS):
         return True
     if _LOGARITHM.search(name) or _SEVERAL.search(name):
         return True

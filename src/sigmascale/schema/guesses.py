@@ -198,7 +198,12 @@ def _unclear(
     hinted = [part for part in way if part != "uncertainty" or hints[part]]
     sets: list[ColumnSet] = []
     if told:
-        sets = best_sets(hinted, {part: hints[part] or near for part in hinted})
+        near_of = dict.fromkeys(hinted, near)
+        # a prediction is no true value, be it beside others that are taken
+        near_of["reference"] = [x for x in near if x.part != "prediction"]
+        sets = best_sets(
+            hinted, {part: hints[part] or near_of[part] for part in hinted}
+        )
     best = sets[0] if sets else {}
 
     # the part to ask for: one that is lacking, that differs, or that fits worst
