@@ -1,6 +1,6 @@
 """What verdicts say of simulated faults, and what the steps that they advise gain.
 
-    python benchmarks/faults.py --out benchmarks/faults.md
+    python benchmarks/faults.py --out benchmarks/studies/faults.md
     python benchmarks/faults.py --follow 10
 
 The first writes a page of headlines, sentences and next steps, of each fault at 300 and
@@ -21,6 +21,12 @@ from typing import Any
 import numpy as np
 
 import sigmascale as ss
+
+INTRODUCTION = """# What verdicts say of faults
+
+Simulated sets, each with one fault, or none, at 300 and at 3,000 rows, and what \
+`print(ss.validate(p))` says. Features are `mass` and `T`, which are numbers, and \
+`kind`, a label. By `python benchmarks/faults.py --out benchmarks/studies/faults.md`."""
 
 Columns = dict[str, np.ndarray]
 Fault = Callable[[np.random.Generator, np.ndarray, Columns], np.ndarray]
@@ -96,11 +102,46 @@ def nothing(rng: np.random.Generator, z: np.ndarray, x: Columns) -> np.ndarray:
     return z
 
 
+def drift(rng: np.random.Generator, z: np.ndarray, x: Columns) -> np.ndarray:
+    """Let errors grow to 2.2 times as large as time goes on."""
+    x["time"] = np.arange(z.size)
+    return z * np.linspace(1, 2.2, z.size)
+
+
+def zeros(rng: np.random.Generator, z: np.ndarray, x: Columns) -> np.ndarray:
+    """Make 40 % of the errors exactly 0, and the others larger."""
+    return np.where(rng.random(z.size) < 0.4, 0.0, z / math.sqrt(0.6))
+
+
+def constant_u(rng: np.random.Generator, z: np.ndarray, x: Columns) -> np.ndarray:
+    """Say the same u of all rows, and nothing else, though errors differ in size."""
+    errors = x["u"] * z
+    for name in ("mass", "T", "kind"):
+        del x[name]
+    x["u"] = np.full(z.size, math.sqrt(np.mean(x["u"] ** 2)))
+    return errors / x["u"]
+
+
+def useless_u(rng: np.random.Generator, z: np.ndarray, x: Columns) -> np.ndarray:
+    """Draw u at random, by 10 %, while all errors have one size."""
+    x["u"] = rng.lognormal(0, 0.1, z.size)
+    return z / x["u"]
+
+
+def hidden_repeats(rng: np.random.Generator, z: np.ndarray, x: Columns) -> np.ndarray:
+    """Take five rows of each sample, with a right u, and do not say so."""
+    sample = np.arange(z.size) // 5
+    for name in x:
+        x[name] = x[name][5 * sample]
+    return 0.9 * rng.normal(size=z.size)[sample] + math.sqrt(0.19) * z
+
+
 FAULTS: dict[str, Fault] = {
     fault.__name__: fault
     for fault in (
         *(average, bias, local_bias, by_u, by_number, by_label, rare_flag),
         *(two_numbers, number_and_label, heavy_tails, outliers, repeats, nothing),
+        *(drift, zeros, constant_u, useless_u, hidden_repeats),
     )
 }
 
@@ -115,13 +156,13 @@ def make(name: str, n: int, seed: int) -> ss.Predictions:
         "kind": rng.choice(["alloy", "oxide", "nitride", "glass", "salt"], n),
     }
     z = FAULTS[name](rng, rng.normal(size=n), x)
-    u, groups = x.pop("u"), x.pop("sample", None)
-    return ss.Predictions(error=u * z, y_std=u, features=x, groups=groups)
+    u, groups, time = x.pop("u"), x.pop("sample", None), x.pop("time", None)
+    return ss.Predictions(error=u * z, y_std=u, features=x, groups=groups, time=time)
 
 
 def page(seed: int) -> str:
     """Return what verdicts say of all faults, as a page."""
-    text = [Path(__file__).with_suffix(".md").read_text("utf-8").rstrip()]
+    text = [INTRODUCTION]
     for name, fault in FAULTS.items():
         text.append(f"## {name.replace('_', ' ').capitalize()}\n\n*{fault.__doc__}*")
         for n in (300, 3000):

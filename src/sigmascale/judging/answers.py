@@ -15,7 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from .._support.checks import Floats
+from .._support.checks import Floats, Ints
+from ..diagnostics import leaked_rows
 from ..predictions import Predictions
 from ..scores.intervals import Estimate
 from ..scores.student import StudentProfile
@@ -41,7 +42,7 @@ UNJUDGED = 0.01  # share of the rows whose labels may go unjudged
 HOPELESS = 1e4  # times as many rows: nobody knows how many
 OUTLIERS, DECIDE = 0.02, 0.4  # share of the largest errors, and of z², if they decide
 FEW_DECIDE, THEIR_PART = 0.01, 0.25  # share of the largest errors, and of z²
-HEAVY = 4.0  # degrees of freedom below which the mean of z² is slow to settle
+TAILS = 6.0  # degrees of freedom below which tails are heavy
 TIME = "time"
 
 
@@ -148,10 +149,30 @@ class Judged:
         tails = StudentProfile.of(self.values.z2, self.values.n_units, weights)
         return math.inf if tails is None else tails.best
 
+    @property
+    def is_heavy_tailed(self) -> bool:
+        """Whether rare large errors matter, by their part of ⟨Z²⟩ or by the tails."""
+        return bool(self.few_decide) or self.df < TAILS
+
     @cached_property
     def gain_of_u(self) -> Estimate | None:
         """By how many per cent CRPS is lower with u than with a constant."""
         return gain_of_u(self.rows)
+
+    @cached_property
+    def zeros(self) -> float:
+        """The share of errors that are exactly 0."""
+        return float(np.average(self.values.z2 == 0, weights=self.values.w))
+
+    @cached_property
+    def leaked(self) -> Ints:
+        """The rows that the model has learned from, it seems, in ascending order.
+
+        None of recalibrated rows, whose u no longer knows which errors are tiny.
+        """
+        if self.rows.distributions is not None:
+            return np.empty(0, dtype=np.intp)
+        return np.sort(leaked_rows(self.rows))
 
     @cached_property
     def few_decide(self) -> float:

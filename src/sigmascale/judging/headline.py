@@ -9,14 +9,13 @@ import numpy as np
 
 from .._support.notices import row_number
 from .._support.text import shorten
-from ..diagnostics import leaked_rows
-from .answers import Answered, Judged
+from .answers import TAILS, Answered, Judged
 from .parts import ASKED, IN_WORDS
 from .verdicts import Region, Verdict
 from .words import UNKNOWN, Words, at_most, off_by, percent, u_words
 
 ZEROS = 0.05  # share of errors that are exactly 0, from which it is worth words
-TAILS = 6.0  # degrees of freedom below which tails are heavy
+USELESS = 1.0  # per cent of CRPS: a u that is worth less than it is as good as constant
 ROWS_NAMED = 3  # of outliers
 
 
@@ -68,8 +67,7 @@ def _remedy(judged: Judged, words: Words) -> str:
     average = judged.answers.get("average")
     is_off = average is not None and bool(average.fault or average.suspect)
     if is_off and judged.outliers is not None:
-        rows = _largest_rows(judged)
-        return f"Look at rows {' and '.join(rows[:2])}, or use intervals"
+        return _look_at_largest(judged)
     part = column_of_intervals(judged)
     if part is not None and not is_size_blamed(judged):
         return f"Intervals can be made to hold in each part of {shorten(part, 30)}"
@@ -106,6 +104,11 @@ def is_size_blamed(judged: Judged) -> bool:
         for name, a in judged.answers.items()
         if name not in ("bias", "coverage")
     )
+
+
+def _look_at_largest(judged: Judged) -> str:
+    rows = _largest_rows(judged)
+    return f"Look at rows {' and '.join(rows[:2])}, or use intervals"
 
 
 def columns_at_fault(judged: Judged, words: Words) -> list[str]:
@@ -185,6 +188,10 @@ def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
             remedy = "Correct the bias"
         subject = words.subject(most)
         return f"{start}, but {subject} {words.suspected(most)}", remedy
+    if odd := _odd(judged):
+        what, remedy = odd
+        start = start if _T(judged) else "No fault found"
+        return f"{start}, but {what} ({count})", remedy
     if _nothing_else(judged) and _T(judged):
         return _on_average(judged, count), "Judge again with features"
     if not unsure:
@@ -206,7 +213,25 @@ def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
     noted = [x for x in others if x.note]
     if judged.tolerance >= judged.certificate.T and noted:
         return f"{start}, but {noted[0].note}", ""
-    return f"{start}{_limit(judged)} ({count})", _more_rows(judged, unsure)
+    remedy = _more_rows(judged, unsure)
+    if judged.outliers is not None:
+        remedy = _look_at_largest(judged)
+    return f"{start}{_limit(judged)} ({count})", remedy
+
+
+def _odd(judged: Judged) -> tuple[str, str] | None:
+    """Return what is odd about rows that no question is about, and what to do."""
+    if judged.leaked.size:
+        what = f"the model has learned from some {judged.leaked.size:,} rows, it seems"
+        return what, "Leave them out"
+    if judged.zeros >= ZEROS:
+        what = f"{percent(judged.zeros)} of the errors are exactly 0"
+        return what, "Judge the others apart, or use intervals"
+    gain = judged.gain_of_u
+    if gain is not None and gain.low <= 0 and gain.high < USELESS:
+        what = "u does not show which errors are large"
+        return what, "A constant would serve as well"
+    return None
 
 
 def _on_average(judged: Judged, count: str) -> str:
@@ -234,7 +259,7 @@ def _how_sure(a: Answered) -> float:
 def _only_intervals(judged: Judged, words: Words, coverage: Answered) -> str:
     """Return what intervals are worth where the size of u cannot be told."""
     T = at_most(math.exp(coverage.worst[ASKED].far))
-    why = "as rare large errors cannot be excluded"
+    why = f"as tails are {_like_student(judged)}"
     if judged.few_decide:
         why = f"as {_few_decide(judged)}"
     intervals = f"{words.level} {words.what} are right to within {T} times"
@@ -266,8 +291,12 @@ def _limit(judged: Judged) -> str:
     if perfect <= judged.tolerance:
         return f"; a perfect u would reach {at_most(perfect)}"
     if judged.df < TAILS:
-        return f", with tails as heavy as those of Student's t({judged.df:.2g})"
+        return f", with tails {_like_student(judged)}"
     return ""
+
+
+def _like_student(judged: Judged) -> str:
+    return f"as heavy as those of Student's t({judged.df:.2g})"
 
 
 def _nothing_else(judged: Judged) -> bool:
@@ -329,13 +358,12 @@ def _as_repeats(repeats: str) -> str:
 
 def _oddities(judged: Judged, repeats: str) -> list[str]:
     """Return what is odd about rows, a sentence each."""
-    rows, values = judged.rows, judged.values
+    rows = judged.rows
     notes = [_as_repeats(repeats)] if repeats else []
-    zero = float(np.average(values.z2 == 0, weights=values.w))
-    if zero >= ZEROS:
+    if judged.zeros >= ZEROS:
         notes.append(
-            f"{percent(zero)} of the errors are exactly 0: one u cannot fit these and "
-            "the others, and the average stands for neither."
+            f"{percent(judged.zeros)} of the errors are exactly 0: one u cannot fit "
+            "these and the others, and the average stands for neither."
         )
     if words := _leaked(judged):
         notes.append(words)
@@ -356,8 +384,7 @@ def _oddities(judged: Judged, repeats: str) -> list[str]:
 
 def _leaked(judged: Judged) -> str:
     """Return which rows look as if the model had learned from them, if any do."""
-    rows = judged.rows
-    which = np.sort(leaked_rows(rows))
+    rows, which = judged.rows, judged.leaked
     if not which.size:
         return ""
     places = which if rows.places is None else np.sort(rows.places[which])

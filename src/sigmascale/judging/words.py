@@ -323,7 +323,8 @@ class Words:
         certified = self.judged.certified
         assert certified is not None
         whole = certified.whole(a.asked)
-        return a.worst[1].far > a.bound and abs(whole.off) < a.bound
+        could_be_right = a.worst[1].far > a.bound and abs(whole.off) < a.bound
+        return could_be_right and self.judged.is_heavy_tailed
 
     def subject(self, a: Answered) -> str:
         """Return what is too low, too narrow or too small."""
@@ -461,7 +462,7 @@ class Words:
             if len(words) <= LONGEST_SENTENCE:
                 return words
         where = self.region(a, fault).where
-        return f"u is {off} for {where}: no short description was found"
+        return f"u is {off} for {where}"
 
 
 def _joined(runs: list[Run]) -> str:
