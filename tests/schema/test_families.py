@@ -67,6 +67,8 @@ y,pred,phase,function,barrier,terrain |
 y,pred,half_width,PI_width |
 mass_true,mass_pred,mass_err_low,mass_err_up |
 y_true,y_pred,rmsd,msd |
+E,E1,E2,E3,E4 |
+y,E[y],Var[y] | Var[y]
 value,estimate,se | se
 u10,v10,t2m,t2m_fc,t2m_err | t2m_err
 logS_exp,pred,std | std

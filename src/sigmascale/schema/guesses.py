@@ -185,8 +185,8 @@ def _unclear(
     # where no name tells the part, columns of like names may play it
     hints = dict(may)
     if "uncertainty" in lacking:
-        # which z_err may be, too
-        hints["uncertainty"] = _deviations(may["error"])
+        # which z_err may be, too, and E may not
+        hints["uncertainty"] = _deviations([x for x in may["error"] if not x.weak])
     told: list[NamedColumn] = []
     for part in way:
         told += hints[part]

@@ -29,7 +29,7 @@ _LETTERS = {"y": "reference", "r": "reference", "v": "prediction", "e": "error"}
 # Words that neither tell a part nor belong to a quantity.
 _FILLERS = {"y", "ens", "ensemble", "posterior", "predictive", "total", "value"}
 _FILLERS |= {"ground"}
-_UNIT = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]")  # as in "u (eV)"
+_UNIT = re.compile(r"\s*[(\[{](?!y\b)[^()\[\]{}]*[)\]}]")  # as in "u (eV)", not E[y]
 _DEVIATION = re.compile(
     r"(standard|std)[\W_]*(deviations?|dev|errors?|err)(?![a-z])|err(or)?[\W_]*bars?"
 )
