@@ -150,7 +150,10 @@ class Predictions:
         others = {"groups": groups, "weights": weights, "time": time}
         refuse_other_order(**given, **others, features=features)
         if y_std is None:
-            msg = "`y_std` must be given: the standard uncertainty of each prediction."
+            msg = (
+                "`y_std` must be given: the standard uncertainty of each prediction. "
+                "An object that has both goes to Predictions.from_distribution."
+            )
             raise InvalidInputError(msg)
         if error is not None and y_true is not None:
             msg = "Pass `y_true`, with `y_pred`, or `error`; not both."
@@ -806,10 +809,15 @@ def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     if given.shape[1:] == (1,):
         given = given.ravel()
     if (shape := given.shape)[1:]:
+        remedy = (
+            "the root of the mean variance of the components: np.sqrt((y_std**2)."
+            "mean(axis=1)), or np.sqrt(np.trace(cov, axis1=1, axis2=2) / d)."
+        )
+        if shape == (shape[0],) * 2 and all(x.ndim == 1 for x in others.values()):
+            remedy = "np.sqrt(np.diag(cov)), the roots of the variances."
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "
-            "Pass the root of the mean variance of the components: np.sqrt((y_std**2)."
-            "mean(axis=1)), or np.sqrt(np.trace(cov, axis1=1, axis2=2) / d)."
+            f"Pass {remedy}"
         )
         raise InvalidInputError(msg, "y-std-shape", shape=list(shape))
     u = check_column(given, "y_std")

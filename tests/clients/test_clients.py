@@ -336,6 +336,14 @@ def test_variances_of_catboost_ngboost_skpro_and_gaussian_processes_are_hinted()
     assert hinted(MEAN, posterior().variance)
 
 
+def test_distributions_and_covariances_in_place_of_numbers_are_told_where_to_go():
+    d = scipy.stats.norm(MEAN, STD)
+    with pytest.raises(InvalidInputError, match=r"Predictions\.from_distribution"):
+        ss.Predictions(d, y_true=Y)
+    with pytest.raises(InvalidInputError, match=r"np\.sqrt\(np\.diag\(cov\)\)"):
+        ss.Predictions(MEAN, np.diag(STD**2), y_true=Y)
+
+
 def test_names_of_statsmodels_tell_the_right_columns():
     fitted = least_squares()
     table = fitted["fitted"].get_prediction(fitted["X"]).summary_frame().assign(y=Y)
