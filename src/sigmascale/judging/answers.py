@@ -93,7 +93,7 @@ class Answered:
     @property
     def T(self) -> float:
         """T of fifths, in the unit that people read."""
-        return self.asked.question.told(self.worst[ASKED].far)
+        return self.asked.question.as_read(self.worst[ASKED].far)
 
 
 @dataclass(frozen=True, eq=False)

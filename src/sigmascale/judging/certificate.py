@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -30,14 +31,13 @@ from .limits import (
     Limits,
     OneSided,
     PartSums,
-    Score,
     WholeLimits,
     by_chance,
     either_way,
     moments,
 )
 from .parts import ASKED, FINENESS, IN_WORDS, Partition, parts_of
-from .questions import Bias, Coverage, Question, SizeOfU, Values
+from .questions import FEWEST, Bias, Coverage, Question, SizeOfU, Values
 from .search import gathers, groups_of, shuffles
 from .variables import Variable
 
@@ -49,7 +49,11 @@ FINEST_SHOWN = 10  # fineness of pictures
 SHOWN_RATE = 0.05  # the chance that limits of the shown parts do not hold at once
 DRAWN_FINENESSES = (1, 2, 5, 10)  # finenesses of pictures
 FINENESS_NAMES = {
-    **{1: "average", 2: "halves", 3: "thirds", 5: "fifths", 10: "tenths"},
+    1: "average",
+    2: "halves",
+    3: "thirds",
+    5: "fifths",
+    10: "tenths",
     20: "twentieths",
 }
 BAR_WIDTH = 40  # characters
@@ -93,10 +97,14 @@ class Proof(Result):
     @property
     def cells(self) -> tuple[str, ...]:
         """The proof as a line of a table."""
-        at_most, perfect = (_number(x) for x in (self.at_most, self.perfect))
-        least = f"{self.at_least:.2f}"
-        words = IN_WORDS[self.fineness].removeprefix("in ")
-        return self.question, words, at_most, least, perfect, self.where
+        return (
+            self.question,
+            IN_WORDS[self.fineness].removeprefix("in "),
+            _number(self.at_most),
+            f"{self.at_least:.2f}",
+            _number(self.perfect),
+            self.where,
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,22 +142,30 @@ class Certificate(Result):
 
     def of(self, question: str) -> dict[int, Proof]:
         """Return the proofs of a question by fineness."""
-        return {x.fineness: x for x in self.proofs if x.question == question}
+        return {
+            proof.fineness: proof for proof in self.proofs if proof.question == question
+        }
 
     def _cells(self) -> Cells:
         """Return T by question and fineness; and of all, at least and a perfect u."""
         header = ("off by at most", *(FINENESS_NAMES[k] for k in FINENESS))
         rows = []
-        for question in dict.fromkeys(x.question for x in self.proofs):
+        for question in dict.fromkeys(proof.question for proof in self.proofs):
             unit = ", u" if question == "bias" else ""
-            of = self.of(question)
-            cells = (_number(of[k].at_most) for k in FINENESS)
+            proofs = self.of(question)
+            cells = [_number(proofs[k].at_most) for k in FINENESS]
             rows.append((shorten(question, 20) + unit, *cells))
-        if rows:
-            curve = self.curve
-            least = (f"{curve[k][0]:.2f}" for k in FINENESS)
-            rows.append(("at least, somewhere", *least))
-            rows.append(("a perfect u", *(_number(curve[k][2]) for k in FINENESS)))
+        if not rows:
+            return header, rows
+
+        at_least = []
+        perfect = []
+        for fineness in FINENESS:
+            least, _, of_perfect = self.curve[fineness]
+            at_least.append(f"{least:.2f}")
+            perfect.append(_number(of_perfect))
+        rows.append(("at least, somewhere", *at_least))
+        rows.append(("a perfect u", *perfect))
         return header, rows
 
     def __str__(self) -> str:
@@ -162,24 +178,28 @@ class Certificate(Result):
         A line for each fineness reaches from *at least* to *at most*, by the side of
         that of the same rows `before`.
         """
-        both = [("before", before), ("after", self)]
-        named = [("", self)] if before is None else both
-        stages = [(when, x) for when, x in named if x is not None and x.proofs]
-        known = [
-            min(x, FARTHEST_DRAWN)
-            for _, stage in stages
-            for _, most, perfect in stage.curve.values()
-            for x in (most, perfect)
-        ]
-        if not known:
+        # what is drawn, by the word that stands before its bars
+        stages = {}
+        if before is not None and before.proofs:
+            stages["before"] = before.curve
+        if self.proofs:
+            stages["" if before is None else "after"] = self.curve
+
+        # an axis that reaches as far as all that is drawn, within limits
+        factors = [1.4, 1.1 * self.tolerance]
+        for curve in stages.values():
+            for _, most, perfect in curve.values():
+                factors += [min(most, FARTHEST_DRAWN), min(perfect, FARTHEST_DRAWN)]
+        if not any(stages.values()):
             return []
-        most = 1.05 * max([1.4, 1.1 * self.tolerance, *known])
-        bar = Bar(most, self.tolerance)
+        bar = Bar(1.05 * max(factors), self.tolerance)
+
         lines = [f"{'off by, times':<18}{bar.axis()}"]
         for fineness in DRAWN_FINENESSES:
-            for number, (when, stage) in enumerate(stages):
-                name = FINENESS_NAMES[fineness] if not number else ""
-                lines.append(bar.line(name, when, stage.curve[fineness]))
+            name = FINENESS_NAMES[fineness]
+            for when, curve in stages.items():
+                lines.append(bar.line(name, when, curve[fineness]))
+                name = ""  # stands once
         key = "● at most   ├ at least, somewhere   ┊ good enough"
         lines.append(f"{key} ({self.tolerance:g})   perfect: a perfect")
         lines.append("u, judged by as few rows")
@@ -210,23 +230,28 @@ class Bar:
         """Return factors at their places."""
         line = " " * (BAR_WIDTH + 3)
         for factor in (1, self.tolerance, 1.5, 2, 3, 5, 8):
-            words, first = f"{factor:g}", self.place(factor)
-            last = first + len(words)
-            if factor < self.most and not line[max(0, first - 1) : last + 1].strip():
-                line = line[:first] + words + line[last:]
+            words = f"{factor:g}"
+            start = self.place(factor)
+            stop = start + len(words)
+            is_free = not line[max(0, start - 1) : stop + 1].strip()
+            if factor < self.most and is_free:
+                line = line[:start] + words + line[stop:]
         return line.rstrip()
 
     def line(self, name: str, when: str, ends: tuple[float, float, float]) -> str:
         """Return one line: at least, at most and perfect."""
+        # what is drawn later stands over what is drawn before
         least, most, perfect = ends
+        start = self.place(least)
+        end = self.place(most)
         characters = [" "] * BAR_WIDTH
         characters[self.place(self.tolerance)] = "┊"
         mark = "─" if when != "before" else "━"
-        for at in range(self.place(least), self.place(most) + 1):
-            characters[at] = mark
+        characters[start : end + 1] = mark * (end + 1 - start)
         if least > 1.005:
-            characters[self.place(least)] = "├"
-        characters[self.place(most)] = "●" if most <= self.most else "›"
+            characters[start] = "├"
+        characters[end] = "●" if most <= self.most else "›"
+
         sign = "?"
         if most <= self.tolerance:
             sign = "✓"
@@ -238,8 +263,11 @@ class Bar:
         return f"{name:<8} {when:<6} {sign} {''.join(characters)} {right}"
 
 
-def _number(x: float) -> str:
-    return f"{math.ceil(100 * x - 1e-6) / 100:.2f}" if x < UNKNOWN_FACTOR else "–"
+def _number(factor: float) -> str:
+    """Return a factor to two decimals, rounded up; a dash where nothing is known."""
+    if factor >= UNKNOWN_FACTOR:
+        return "–"
+    return f"{math.ceil(100 * factor - 1e-6) / 100:.2f}"
 
 
 # -- how it is made --------------------------------------------------------------------
@@ -268,30 +296,58 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
-    """Parts of one variable with their limits, those of a picture among them."""
-
-    parts: Partition
-    limits: Limits
-    places: slice
-
-
-@dataclass(frozen=True, eq=False)
 class Worst:
-    """The part, or all rows, whose limit is T."""
+    """The part, or all rows, whose limit is T.
+
+    Attributes
+    ----------
+    far : float
+        T: how far from 0 the farther of its limits is.
+    low, high, off : float
+        Its limits, and how far it is off.
+    parts : Partition or None
+        The parts that it is of; None of all rows.
+    part : int
+        Its place among them.
+    """
 
     far: float
     low: float
     high: float
     off: float
-    parts: Partition | None
-    part: int
+    parts: Partition | None = None
+    part: int = -1
+
+    @classmethod
+    def of_all(cls, whole: OneSided) -> Worst:
+        """Return all rows."""
+        return cls(whole.far, whole.low, whole.high, whole.off)
 
 
+@dataclass(frozen=True, eq=False)
+class JudgedParts:
+    """Parts of one variable that a question is asked of.
+
+    Attributes
+    ----------
+    parts : Partition
+        The parts.
+    place : slice
+        Where they stand among the parts of all variables.
+    counts : array of bool, shape (n_parts,)
+        Which of them the question is about.
+    """
+
+    parts: Partition
+    place: slice
+    counts: Bools
+
+
+@dataclass(frozen=True, eq=False)
 class Certified:
     """All limits of all parts, of which certificates and verdicts are made.
 
-    Parameters
+    Attributes
     ----------
     values : Values
         The rows.
@@ -301,37 +357,45 @@ class Certified:
         The level of one-sided limits.
     """
 
-    def __init__(
-        self, values: Values, asked: Sequence[Asked], confidence: float
-    ) -> None:
-        self.values, self.asked, self.confidence = values, asked, confidence
-        self.n_rows = float(values.w.sum() ** 2 / (values.w @ values.w))
-        self.parts = self._cut()
-        self.sums = PartSums(values, list(self.parts.values())) if self.parts else None
-        self.places = {}
-        if self.sums is not None:
-            self.places = dict(zip(self.parts, self.sums.places, strict=True))
-        self.finest = self._finest()
-        self._whole_limits = WholeLimits(values)
-        self.levels = (confidence, self._sure())
-        self.wholes: dict[type[Question], tuple[OneSided, OneSided]] = {}
-        for x in {type(each.question): each.question for each in asked}.values():
-            of_levels = [self._whole_limits.of(x, level) for level in self.levels]
-            self.wholes[type(x)] = of_levels[0], of_levels[1]
-        self.limits = self._limits()
+    values: Values
+    asked: Sequence[Asked]
+    confidence: float
 
-    def _cut(self) -> dict[tuple[str, int], Partition]:
-        """Cut all variables at all finenesses."""
+    @cached_property
+    def n_rows(self) -> float:
+        """The number of rows in effect, (Σw)² / Σw²."""
+        w = self.values.w
+        return float(w.sum() ** 2 / (w @ w))
+
+    @cached_property
+    def parts(self) -> dict[tuple[str, int], Partition]:
+        """The parts of all variables at all finenesses, by both."""
+        variables: dict[str, Variable] = {}
+        for asked in self.asked:
+            variables |= {v.name: v for v in asked.variables}
         cut = {}
-        for v in {v.name: v for x in self.asked for v in x.variables}.values():
+        for name, v in variables.items():
             for fineness in FINENESS[1:]:
                 parts = parts_of(v, fineness, self.n_rows)
                 if parts is not None and parts.n > 1:
-                    cut[v.name, fineness] = parts
+                    cut[name, fineness] = parts
         return cut
 
-    def _finest(self) -> dict[str, int]:
-        """Return the finest parts of each variable that are worth showing."""
+    @cached_property
+    def sums(self) -> PartSums | None:
+        """Sums over all these parts, if there are any."""
+        return PartSums(self.values, list(self.parts.values())) if self.parts else None
+
+    @cached_property
+    def places(self) -> dict[tuple[str, int], slice]:
+        """Where the parts of a variable at a fineness stand among all parts."""
+        if self.sums is None:
+            return {}
+        return dict(zip(self.parts, self.sums.places, strict=True))
+
+    @cached_property
+    def finest(self) -> dict[str, int]:
+        """The fineness of the finest parts of a variable that are worth showing."""
         finest: dict[str, int] = {}
         if self.sums is None:
             return finest
@@ -342,112 +406,126 @@ class Certified:
                 finest[name] = fineness
         return finest
 
-    def _sure(self) -> float:
-        """Return the level of one-sided limits of all shown parts at once."""
-        n_parts = 0
-        for x in self.asked:
-            n_parts += x.with_whole
-            for v in x.variables:
-                fineness = self.finest.get(v.name)
-                n_parts += self.parts[v.name, fineness].n if fineness else 0
-        return 1 - SHOWN_RATE / (2 * max(1, n_parts))
+    @cached_property
+    def levels(self) -> tuple[float, float]:
+        """The levels of one-sided limits: of each, and of all shown parts at once."""
+        n_shown = 0
+        for asked in self.asked:
+            n_shown += asked.with_whole
+            for v in asked.variables:
+                if v.name in self.finest:
+                    n_shown += self.parts[v.name, self.finest[v.name]].n
+        return self.confidence, 1 - SHOWN_RATE / (2 * max(1, n_shown))
 
-    def _limits(self) -> dict[type[Question], Limits]:
-        """Return limits of all parts by question."""
+    @cached_property
+    def wholes(self) -> dict[type[Question], list[OneSided]]:
+        """The limits of all rows by question, of both levels.
+
+        Those of the size are always there: limits of the bias of parts rest on them.
+        """
+        of_all = WholeLimits(self.values)
+        wholes = {}
+        for question in (SizeOfU(), *(asked.question for asked in self.asked)):
+            kind = type(question)
+            if kind not in wholes:
+                wholes[kind] = [of_all.of(question, level) for level in self.levels]
+        return wholes
+
+    @cached_property
+    def limits(self) -> dict[type[Question], Limits]:
+        """The limits of all parts by question."""
         if self.sums is None:
             return {}
-        asked = {type(x.question) for x in self.asked}
-        limits: dict[type[Question], Limits] = {}
-        sizes, relative = self.sums.size_limits(*self._of(SizeOfU))
-        limits[SizeOfU] = sizes
-        if Coverage in asked:
-            limits[Coverage] = self.sums.scale_limits(Coverage(), *self._of(Coverage))[
-                0
-            ]
-        if Bias in asked:
-            limits[Bias] = self.sums.bias_limits(*self._of(Bias), relative)
+        sizes, relative = self.sums.size_limits(self.wholes[SizeOfU], self.levels)
+        limits: dict[type[Question], Limits] = {SizeOfU: sizes}
+        if Coverage in self.wholes:
+            limits[Coverage], _ = self.sums.scale_limits(
+                Coverage(), self.wholes[Coverage], self.levels
+            )
+        if Bias in self.wholes:
+            limits[Bias] = self.sums.bias_limits(self.levels, relative)
         return limits
-
-    def _of(self, kind: type[Question]) -> tuple[Sequence[OneSided], Sequence[float]]:
-        """Return limits of all rows, and their levels."""
-        if kind not in self.wholes:
-            wholes = [self._whole_limits.of(kind(), level) for level in self.levels]
-            return wholes, self.levels
-        return self.wholes[kind], self.levels
 
     # -- what is asked of them ---------------------------------------------------------
 
-    def whole(self, asked: Asked, at: int = 0) -> OneSided:
-        """Return the limits of all rows, one-sided, or with those of all parts."""
-        return self.wholes[type(asked.question)][at]
+    def whole(self, asked: Asked) -> OneSided:
+        """Return the one-sided limits of all rows."""
+        return self.wholes[type(asked.question)][0]
 
-    def judged(
-        self, asked: Asked, fineness: int
-    ) -> list[tuple[Partition, slice, Bools]]:
-        """Return parts, their places, and which of them a question is about.
+    def whole_as_shown(self, asked: Asked) -> OneSided:
+        """Return limits of all rows that hold at once with those of all shown parts."""
+        return self.wholes[type(asked.question)][1]
+
+    def judged(self, asked: Asked, fineness: int) -> list[JudgedParts]:
+        """Return the parts that a question is asked of, variable by variable.
 
         Of the bias and of coverage, labels that are too rare are not judged together.
         """
-        found = []
+        judged = []
         for v in asked.variables:
             parts = self.parts.get((v.name, fineness))
-            if parts is not None:
-                counts = np.ones(parts.n, dtype=np.bool_)
-                if asked.with_whole and parts.rest is not None:
-                    counts[parts.rest] = False
-                found.append((parts, self.places[v.name, fineness], counts))
-        return found
+            if parts is None:
+                continue
+            counts = np.ones(parts.n, dtype=np.bool_)
+            if asked.with_whole and parts.rest is not None:
+                counts[parts.rest] = False
+            judged.append(JudgedParts(parts, self.places[v.name, fineness], counts))
+        return judged
 
     def worst(self, asked: Asked, fineness: int) -> Worst:
         """Return the part whose limit is the farthest: T at a fineness."""
         whole = self.whole(asked)
-        low, high = whole.off - whole.down, whole.off + whole.up
-        best = Worst(whole.far, low, high, whole.off, None, -1)
+        worst = Worst.of_all(whole)
         if fineness == 1 or not asked.variables:
-            return best
+            return worst
         if not self.is_known(fineness):
-            return Worst(math.inf, -math.inf, math.inf, whole.off, None, -1)
+            return Worst(math.inf, -math.inf, math.inf, whole.off)
+
+        # all rows count beside their parts only where they are asked for
         judged = self.judged(asked, fineness)
         if not asked.with_whole and judged:
-            best = Worst(-math.inf, 0.0, 0.0, 0.0, None, -1)
-        limits = self.limits.get(type(asked.question))
-        for parts, place, counts in judged:
-            assert limits is not None
-            far = np.where(counts, limits.far[place], -np.inf)
+            worst = Worst(-math.inf, 0.0, 0.0, 0.0)
+        for of_variable in judged:
+            limits = self.limits[type(asked.question)]
+            far = np.where(of_variable.counts, limits.far[of_variable.place], -np.inf)
             part = int(np.argmax(far))
-            if not far[part] <= best.far:
-                at = place.start + part
-                ends = float(limits.low[at]), float(limits.high[at])
-                best = Worst(
-                    float(far[part]), *ends, float(limits.off[at]), parts, part
+            if not far[part] <= worst.far:
+                at = of_variable.place.start + part
+                worst = Worst(
+                    far=float(far[part]),
+                    low=float(limits.low[at]),
+                    high=float(limits.high[at]),
+                    off=float(limits.off[at]),
+                    parts=of_variable.parts,
+                    part=part,
                 )
-        return best
+        return worst
 
     def is_known(self, fineness: int) -> bool:
         """Return whether rows are enough for so many parts."""
-        return self.n_rows >= 20 * fineness
+        return self.n_rows >= FEWEST * fineness
 
     def range(self, asked: Asked, fineness: int) -> tuple[float, float]:
         """Return between which limits all parts lie."""
         whole = self.whole(asked)
-        low, high = whole.off - whole.down, whole.off + whole.up
-        judged = self.judged(asked, fineness) if fineness > 1 else []
         if asked.variables and not self.is_known(fineness):
             return -math.inf, math.inf
-        if judged and not asked.with_whole:
-            low, high = math.inf, -math.inf
-        limits = self.limits.get(type(asked.question))
-        for _, place, counts in judged:
-            assert limits is not None
-            low = min(low, float(limits.low[place][counts].min()))
-            high = max(high, float(limits.high[place][counts].max()))
-        return low, high
+        judged = self.judged(asked, fineness) if fineness > 1 else []
+        lows = []
+        highs = []
+        if asked.with_whole or not judged:
+            lows.append(whole.low)
+            highs.append(whole.high)
+        for of_variable in judged:
+            limits = self.limits[type(asked.question)]
+            lows += limits.low[of_variable.place][of_variable.counts].tolist()
+            highs += limits.high[of_variable.place][of_variable.counts].tolist()
+        return min(lows), max(highs)
 
     def shown(self, asked: Asked) -> int:
         """Return the fineness of a sentence: fifths, or the finest that is enough."""
-        finest = [self.finest.get(v.name, 1) for v in asked.variables]
-        known = [x for x in finest if x > 1]
-        return min(ASKED, min(known)) if known else 1
+        finest = [self.finest[v.name] for v in asked.variables if v.name in self.finest]
+        return min(ASKED, *finest) if finest else 1
 
     def proved(self, asked: Asked, bound: float) -> int:
         """Return the finest that is proved within a bound; 0 if none is.
@@ -462,30 +540,33 @@ class Certified:
         return proved
 
 
+@dataclass(frozen=True, eq=False)
+class PerfectReach:
+    """What a perfect u would reach with as many rows: limits of permuted sets.
+
+    Attributes
+    ----------
+    medians : dict of (str, int) to float
+        By question and fineness.
+    largest : dict of int to array of shape (n_sets,)
+        By fineness, the largest of all counted questions but the bias, of each set.
+    """
+
+    medians: dict[tuple[str, int], float]
+    largest: dict[int, Floats]
+
+
 def perfect_reach(
-    certified: Certified, some: Ints, counted: Iterable[str], rng: np.random.Generator
-) -> tuple[dict[tuple[str, int], float], dict[int, Floats]]:
+    certified: Certified, rows: Ints, counted: Iterable[str], rng: np.random.Generator
+) -> PerfectReach:
     """Return what a perfect u would reach, by question and fineness.
 
     The z-scores of some rows are permuted, groups together: differences between parts
     that are left are chance. Of more rows they are smaller, as a root.
-
-    Returns
-    -------
-    medians : dict
-        By question and fineness.
-    largest : dict of int to array
-        By fineness, the largest of all counted questions but the bias, of each set.
     """
-    sums, values = certified.sums, certified.values
-    scale = 1 / math.sqrt(values.mean)  # of z of a perfect u, whose mean square is 1
-    draws: dict[tuple[type[Question], int], Floats] = {}
-    if sums is not None:
-        reaches = _permuted(sums, certified, some, scale, rng)
-        for kind, reach in reaches.items():
-            for i, place in enumerate(sums.places):
-                draws[kind, i] = reach[place].max(axis=0)
-    places = {key: i for i, key in enumerate(certified.parts)}
+    # z of a perfect u has the mean square 1
+    scale = 1 / math.sqrt(certified.values.mean)
+    reaches = _permuted(certified, rows, scale, rng)
     medians: dict[tuple[str, int], float] = {}
     largest = {k: np.zeros(PERMUTED) for k in FINENESS}
     for asked in certified.asked:
@@ -493,105 +574,108 @@ def perfect_reach(
         whole = certified.whole(asked)
         half = max(whole.down, whole.up) * (scale if kind is Bias else 1.0)
         for fineness in FINENESS:
+            # the farthest limit of all rows and of all parts, in each set
             reach = np.full(PERMUTED, half)
             if fineness > 1 and asked.variables and not certified.is_known(fineness):
                 reach = np.full(PERMUTED, np.inf)
             elif fineness > 1:
-                for parts, _, _ in certified.judged(asked, fineness):
-                    at = places[parts.variable.name, fineness]
-                    reach = np.maximum(reach, draws[kind, at])
+                for of_variable in certified.judged(asked, fineness):
+                    of_parts = reaches[kind][of_variable.place]
+                    reach = np.maximum(reach, of_parts.max(axis=0))
             medians[asked.name, fineness] = float(np.median(reach))
             if kind is not Bias and asked.name in counted:
                 largest[fineness] = np.maximum(largest[fineness], reach)
-    return medians, largest
+    return PerfectReach(medians, largest)
 
 
 def _permuted(
-    sums: PartSums,
-    certified: Certified,
-    some: Ints,
-    scale: float,
-    rng: np.random.Generator,
+    certified: Certified, rows: Ints, scale: float, rng: np.random.Generator
 ) -> dict[type[Question], Floats]:
     """Return the farther limit of each part in each permuted set, by question."""
-    values = sums.values
-    kinds = list(certified.limits)
+    sums = certified.sums
+    if sums is None:
+        return {}
+    values = certified.values
     columns: dict[type[Question], Floats] = {
         SizeOfU: sums.scores[SizeOfU].psi_of_rows,
         Coverage: sums.scores[Coverage].psi_of_rows,
         Bias: values.z * scale,
     }
-    table = np.column_stack([columns[kind][some] for kind in kinds])
-    sources = shuffles(some.size, groups_of(values, some), PERMUTED, rng)
-    drawn = table[sources].reshape(some.size, -1)
-    gather = gathers([v for v, _ in sums.variables], some)
+
+    # the columns of all questions, set by set, side by side
+    kinds = list(certified.limits)
+    table = np.column_stack([columns[kind][rows] for kind in kinds])
+    sources = shuffles(rows.size, groups_of(values, rows), PERMUTED, rng)
+    drawn = table[sources].reshape(rows.size, -1)
+
+    # how far the means of parts are from those of all rows
+    gather = gathers([v for v, _ in sums.variables], rows)
     deviations = []
     for v, matrix in sums.variables:
-        weight = matrix @ (gather[id(v)] @ np.ones(some.size))
+        weight = matrix @ (gather[id(v)] @ np.ones(rows.size))
         by_part = matrix @ (gather[id(v)] @ drawn)
-        w = v.w[some]
+        w = v.w[rows]
         mean = (w @ drawn) / w.sum()
-        here = by_part / np.maximum(weight, 1e-300)[:, None] - mean
-        deviations.append(np.where(weight[:, None] > 0, here, 0.0))
+        deviation = by_part / np.maximum(weight, 1e-300)[:, None] - mean
+        deviations.append(np.where(weight[:, None] > 0, deviation, 0.0))
+
     # chance falls with the root of the rows
-    fewer = math.sqrt(min(1.0, float(values.w[some].sum() / values.w.sum())))
+    fewer = math.sqrt(min(1.0, float(values.w[rows].sum() / values.w.sum())))
     by_kind = fewer * np.concatenate(deviations).reshape(-1, PERMUTED, len(kinds))
     reaches: dict[type[Question], Floats] = {}
     for i, kind in enumerate(kinds):
-        whole = certified._of(kind)[0][0]
-        dev = by_kind[:, :, i]
+        of_kind = by_kind[:, :, i]
         if kind is Bias:
-            reaches[kind] = _reach_of_means(sums, certified, dev, scale)
+            reaches[kind] = _reach_of_means(certified, sums, of_kind, scale)
         else:
-            score = sums.scores[kind]
-            reaches[kind] = _reach_of_scores(sums, certified, score, dev, whole)
+            reaches[kind] = _reach_of_scores(certified, sums, of_kind, kind)
     return reaches
 
 
 def _reach_of_scores(
-    sums: PartSums, certified: Certified, score: Score, dev: Floats, whole: OneSided
+    certified: Certified, sums: PartSums, deviations: Floats, kind: type[Question]
 ) -> Floats:
     """Return how far limits of factors reach, of parts that are alike in shape."""
+    score = sums.scores[kind]
     units = sums.units(sums.correlation(score.psi_of_rows))
     se = np.sqrt(score.variance * units.q * np.maximum(1 - sums.share, 0.01))
     skewness = score.skewness * units.cube
     low_t, high_t = by_chance(certified.confidence, skewness, units.df)
 
+    whole = certified.wholes[kind][0]
     up = score.pooled_shift_to(score.mean + low_t * se)
     down = -score.pooled_shift_to(score.mean + high_t * se)
-    off = -score.pooled_shift_to(score.mean + dev)
+    off = -score.pooled_shift_to(score.mean + deviations)
     low = off - np.hypot(down, whole.down)[:, None]
     high = off + np.hypot(up, whole.up)[:, None]
     return np.maximum(-low, high)
 
 
 def _reach_of_means(
-    sums: PartSums, certified: Certified, dev: Floats, scale: float
+    certified: Certified, sums: PartSums, deviations: Floats, scale: float
 ) -> Floats:
     """Return how far limits of means of z reach."""
-    values = sums.values
-    z = values.z * scale
+    z = certified.values.z * scale
     units = sums.units(sums.correlation(z))
-    _, spread, skewness = moments(z, values.w)
+    _, variance, skewness = moments(z, certified.values.w)
     longer = either_way(certified.confidence, skewness * units.cube, units.df)
-    reach = longer * np.sqrt(spread * units.q)
-    return np.abs(dev) + reach[:, None]
+    reach = longer * np.sqrt(variance * units.q)
+    return np.abs(deviations) + reach[:, None]
 
 
 def certificate_of(
     certified: Certified,
     at_least: dict[tuple[str, int], float],
-    perfect: tuple[dict[tuple[str, int], float], dict[int, Floats]],
+    perfect: PerfectReach,
     counted: Iterable[str],
     *,
     tolerance: float,
     claim: Claim,
 ) -> Certificate:
     """Return the certificate of all questions; those that are counted make T."""
-    medians, largest = perfect
     proofs = []
     for asked in certified.asked:
-        told = asked.question.told
+        as_read = asked.question.as_read
         for fineness in FINENESS:
             worst = certified.worst(asked, fineness)
             where = "all rows"
@@ -601,24 +685,30 @@ def certificate_of(
                 Proof(
                     asked.name,
                     fineness,
-                    told(worst.far),
-                    told(at_least[asked.name, fineness]),
-                    told(medians[asked.name, fineness]),
-                    where,
+                    at_most=as_read(worst.far),
+                    at_least=as_read(at_least[asked.name, fineness]),
+                    perfect=as_read(perfect.medians[asked.name, fineness]),
+                    where=where,
                 )
             )
+
     # the bias is apart, which has a unit of its own
     factors = set(counted) - {"bias"}
     curve = {}
     for fineness in FINENESS:
-        here = [x for x in proofs if x.fineness == fineness and x.question in factors]
-        of_perfect = SizeOfU().told(float(np.median(largest[fineness])))
-        least = max((x.at_least for x in here), default=1.0)
-        curve[fineness] = least, max((x.at_most for x in here), default=1.0), of_perfect
+        of_fineness = []
+        for proof in proofs:
+            if proof.fineness == fineness and proof.question in factors:
+                of_fineness.append(proof)
+        least = max((proof.at_least for proof in of_fineness), default=1.0)
+        most = max((proof.at_most for proof in of_fineness), default=1.0)
+        of_perfect = float(np.median(perfect.largest[fineness]))
+        curve[fineness] = least, most, SizeOfU().as_read(of_perfect)
+    _, T, perfect_T = curve[ASKED]
     return Certificate(
         tuple(proofs),
-        curve[ASKED][1],
-        curve[ASKED][2],
+        T,
+        perfect_T,
         tolerance,
         certified.confidence,
         certified.values.level,

@@ -61,19 +61,35 @@ class OneSided:
     up: float
 
     @property
+    def low(self) -> float:
+        """The lower limit."""
+        return self.off - self.down
+
+    @property
+    def high(self) -> float:
+        """The upper limit."""
+        return self.off + self.up
+
+    @property
     def far(self) -> float:
         """How far from 0 the farther limit is."""
-        return max(self.down - self.off, self.off + self.up)
+        return max(-self.low, self.high)
 
 
 # -- all rows --------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
 class WholeLimits:
-    """One-sided limits of all rows, of any question and level."""
+    """One-sided limits of all rows, of any question and level.
 
-    def __init__(self, values: Values) -> None:
-        self.values = values
+    Attributes
+    ----------
+    values : Values
+        The rows.
+    """
+
+    values: Values
 
     def of(self, question: Question, level: float) -> OneSided:
         """Return the estimate of a question, and how far its limits are from it."""
@@ -449,10 +465,11 @@ class GroupsInParts:
     w2: Floats
 
 
+@dataclass(frozen=True, eq=False)
 class PartSums:
     """Sums over all parts of all variables, of which limits are made.
 
-    Parameters
+    Attributes
     ----------
     values : Values
         The rows.
@@ -460,24 +477,33 @@ class PartSums:
         All parts, those of a variable side by side.
     """
 
-    def __init__(self, values: Values, parts: Sequence[Partition]) -> None:
-        self.values = values
-        self.parts = parts
-        self.scores = {
-            SizeOfU: Score.of_size(values),
-            Coverage: Score.of_stretch(values),
-        }
-        # where the parts of each partition stand in arrays of all parts
-        ends = np.cumsum([0, *(partition.n for partition in parts)]).tolist()
-        self.places = [slice(start, stop) for start, stop in pairwise(ends)]
+    values: Values
+    parts: Sequence[Partition]
 
-        # each variable with the matrix that makes sums by part of sums by bin
+    @cached_property
+    def scores(self) -> dict[type[Question], Score]:
+        """The scores of questions about a factor."""
+        return {
+            SizeOfU: Score.of_size(self.values),
+            Coverage: Score.of_stretch(self.values),
+        }
+
+    @cached_property
+    def places(self) -> list[slice]:
+        """Where the parts of each partition stand in arrays of all parts."""
+        ends = np.cumsum([0, *(partition.n for partition in self.parts)]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    @cached_property
+    def variables(self) -> list[tuple[Variable, Floats]]:
+        """Each variable, with the matrix that makes sums by part of sums by bin."""
         by_variable: dict[int, list[Partition]] = {}
-        for partition in parts:
+        for partition in self.parts:
             by_variable.setdefault(id(partition.variable), []).append(partition)
-        self.variables: list[tuple[Variable, Floats]] = []
+        variables = []
         for partitions in by_variable.values():
-            self.variables.append((partitions[0].variable, stacked(partitions)))
+            variables.append((partitions[0].variable, stacked(partitions)))
+        return variables
 
     def powers(self, power: int) -> Floats:
         """Return sums over parts of weights to a power."""
@@ -675,10 +701,11 @@ class PartSums:
         groups = renumbered(self.values.groups, inside)
         return Mean.of(self.values.z2[inside], groups, partition.variable.w[inside])
 
-    def bias_limits(
-        self, wholes: Sequence[OneSided], levels: Sequence[float], relative: Floats
-    ) -> Limits:
-        """Return means of z; a part has at least the variance that its scale tells."""
+    def bias_limits(self, levels: Sequence[float], relative: Floats) -> Limits:
+        """Return means of z; a part has at least the variance that its scale tells.
+
+        `relative` is that scale, its factor relative to all rows.
+        """
         z = self.values.z
         units = self.units(self.correlation(z))
         mean = self.mean_of(Z)

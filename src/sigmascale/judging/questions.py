@@ -245,7 +245,7 @@ class Question:
         """Return how far off rows may be."""
         return math.log(tolerance)
 
-    def told(self, off: float) -> float:
+    def as_read(self, off: float) -> float:
         """Return how far off rows are, in the unit that people read."""
         return math.exp(off) if off < 600 else math.inf
 
@@ -361,7 +361,7 @@ class Bias(Question):
         """Return how large a bias may be."""
         return BIAS_COSTS * (tolerance - 1)
 
-    def told(self, off: float) -> float:
+    def as_read(self, off: float) -> float:
         """Return the bias, in units of u."""
         return float(off)
 

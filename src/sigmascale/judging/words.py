@@ -105,7 +105,7 @@ class Words:
         j = self.judged
         if j.search is None or j.certified is None:
             return Verdict(a.name, a.answer, self._nothing())
-        told, worst = a.asked.question.told, a.worst[ASKED]
+        as_read = a.asked.question.as_read
         about = a.fault or a.suspect
         region = self._worst(a) if about is None else self.region(a, about)
         if a.name == "joint" and a.fault is not None and self.described is not None:
@@ -115,11 +115,11 @@ class Words:
             a.name,
             a.answer,
             shorten(self._sentence(a), LONGEST_SENTENCE),
-            T=told(worst.far),
+            T=as_read(a.worst[ASKED].far),
             worst=region,
             suspect=None if a.suspect is None else self.region(a, a.suspect),
             regions=self._shown(a),
-            limits=(told(low), told(high)),
+            limits=(as_read(low), as_read(high)),
             rows_needed=a.needed,
             counts=a.counts,
         )
@@ -148,14 +148,14 @@ class Words:
 
         `about` has them in words, their column, its limits, and their number.
         """
-        told = a.asked.question.told
+        as_read = a.asked.question.as_read
         state: State = "open"
         if -a.bound <= low and high <= a.bound:
             state = "kept"
         elif low > a.bound or high < -a.bound:
             state = "broken"
         where, column, first, last, n = about
-        ends = told(off), told(low), told(high)
+        ends = as_read(off), as_read(low), as_read(high)
         return Region(where, column, first, last, n, *ends, state)
 
     @property
@@ -195,9 +195,9 @@ class Words:
         assert certified is not None
         regions = []
         if a.asked.with_whole:
-            whole = certified.whole(a.asked, 1)
-            low, high = whole.off - whole.down, whole.off + whole.up
-            regions.append(self._region(a, self._all_rows, whole.off, low, high))
+            whole = certified.whole_as_shown(a.asked)
+            ends = whole.off, whole.low, whole.high
+            regions.append(self._region(a, self._all_rows, *ends))
         limits = certified.limits.get(type(a.asked.question))
         for v in a.asked.variables:
             fineness = certified.finest.get(v.name)
@@ -277,7 +277,7 @@ class Words:
         elif self.is_heavy(a):
             notes.append("; rare large errors cannot be excluded")
         elif a.needed is not None and a.answer != "yes" and a.suspect is None:
-            tolerance = f"{a.asked.question.told(a.bound):.3g}"
+            tolerance = f"{a.asked.question.as_read(a.bound):.3g}"
             tolerance += " u" if isinstance(a.asked.question, Bias) else ""
             notes.append(f"; about {a.needed:,} {j.unit} would show {tolerance}")
         return words + "".join(notes)
