@@ -44,6 +44,9 @@ _QM9_FILES = {
 }
 
 
+U_0 = 0.02  # around which uncertainties of synthetic molecules are drawn
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Split:
     """What a model says of real rows that it was not fitted on, in two parts.
@@ -155,32 +158,47 @@ def _load(
     labels: Sequence[str],
     groups: str | None = None,
 ) -> Split:
+    """Return a set that comes with the package, with what one of its models predicts.
+
+    Its file has columns "part" (calibration or test), "y_true", features, labels,
+    groups, "q05" to "q95", and for each model those of its predictions, such as
+    "forest_pred" and "forest_std".
+    """
     chosen = check_choice(model, "model", get_args(Model))
     packed = resources.files("sigmascale") / "_data" / f"{name}.csv.gz"
     lines = gzip.decompress(packed.read_bytes()).decode().splitlines()
-    names, *rows = csv.reader(lines)
+    header, *rows = csv.reader(lines)
     text = {"part", *labels}
-    read = {
-        name: np.array(column) if name in text else np.array(column, dtype=np.float64)
-        for name, column in zip(names, zip(*rows, strict=True), strict=True)
-    }
-    table = {"part": read["part"], "y_true": read["y_true"]}
-    table |= {f"y_{k}": read[f"{chosen}_{k}"] for k in ("pred", "std")}
-    table |= {k: v for k, v in read.items() if k in (*features, *labels) or k[0] == "q"}
-    if groups is not None:
-        table[groups] = read[groups].astype(np.int64)
+    columns: dict[str, NDArray[Any]] = {}
+    for column, cells in zip(header, zip(*rows, strict=True), strict=True):
+        columns[column] = np.array(cells, dtype=None if column in text else np.float64)
 
-    def part(which: str) -> Predictions:
-        rows = {k: v[table["part"] == which] for k, v in table.items()}
+    # the columns of the model, without its name, and of no other
+    table = {
+        "part": columns["part"],
+        "y_true": columns["y_true"],
+        "y_pred": columns[f"{chosen}_pred"],
+        "y_std": columns[f"{chosen}_std"],
+    }
+    for column, values in columns.items():
+        is_quantile = column.startswith("q")
+        if is_quantile or column in features or column in labels:
+            table[column] = values
+    if groups is not None:
+        table[groups] = columns[groups].astype(np.int64)
+
+    def rows_of(part: str) -> Predictions:
+        is_in_part = table["part"] == part
+        rows = {column: values[is_in_part] for column, values in table.items()}
         return Predictions(
             rows["y_pred"],
             rows["y_std"],
             y_true=rows["y_true"],
-            features={k: rows[k] for k in (*features, *labels)},
+            features={column: rows[column] for column in (*features, *labels)},
             groups=None if groups is None else rows[groups],
         )
 
-    return Split(part("calibration"), part("test"), table)
+    return Split(rows_of("calibration"), rows_of("test"), table)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,10 +227,17 @@ class Molecules:
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name, ready for any data-frame constructor."""
         p = self.predictions
-        columns = {"formula": self.formula, "y_true": p.y_true, "y_pred": p.y_pred}
-        columns |= {"error": p.errors, "uncertainty": p.y_std, **p.features}
-        columns |= {"group": self.group, "true_std": self.true_std}
-        return {name: x for name, x in columns.items() if x is not None}
+        columns = {
+            "formula": self.formula,
+            "y_true": p.y_true,
+            "y_pred": p.y_pred,
+            "error": p.errors,
+            "uncertainty": p.y_std,
+            **p.features,
+            "group": self.group,
+            "true_std": self.true_std,
+        }
+        return {name: values for name, values in columns.items() if values is not None}
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -279,60 +304,100 @@ def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
     """
     n = check_count(n, "n")
     rng = np.random.default_rng(check_count(seed, "seed", least=0))
-    counts, rows = np.unique(_draw_atoms(n, rng), axis=0, return_inverse=True)
-    rows = rows.reshape(-1)  # some versions of NumPy make it a column
-    formula = np.array([_write_formula(atoms) for atoms in counts.tolist()])
-    mass, heteroatoms, group = _described(formula)
-    mass, heteroatoms, group = mass[rows], heteroatoms[rows], group[rows]
-    u = 0.02 * np.exp(0.5 * rng.standard_normal(n))
+
+    # molecules; what depends on a formula is worked out once for each
+    all_atoms = _draw_atoms(n, rng)
+    distinct, molecule = np.unique(all_atoms, axis=0, return_inverse=True)
+    molecule = molecule.reshape(-1)  # some versions of NumPy make it a column
+    formulas = np.array([_write_formula(atoms) for atoms in distinct.tolist()])
+    described = _described(formulas)
+    mass = described.mass[molecule]
+    heteroatoms = described.heteroatom_fraction[molecule]
+
+    # uncertainties, and the spread σ of the errors, as in the formula above
+    u = U_0 * np.exp(0.5 * rng.standard_normal(n))
     ln_factor = (
-        -0.4 * np.log(u / 0.02)
+        -0.4 * np.log(u / U_0)
         + 0.3 * np.tanh((mass - 118) / 10)
         + 0.3 * np.tanh((heteroatoms - 0.12) / 0.08)
     )
     true_std = u / 2 * np.exp(ln_factor)
     unit_t = rng.standard_t(6, n) * np.sqrt(4 / 6)  # t(6) has variance 6 / 4
+
     features = {"mass": mass, "heteroatom_fraction": heteroatoms}
     p = Predictions(y_std=u, error=true_std * unit_t, features=features)
-    return Molecules(p, formula[rows], group, true_std)
+    return Molecules(p, formulas[molecule], described.group[molecule], true_std)
 
 
 def _draw_atoms(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw the numbers of C, H, F, N, O atoms (the order of a formula) per row."""
+    # heavy atoms, at least one of which is carbon
     heavy = rng.choice([5, 6, 7, 8, 9], size=n, p=[0.02, 0.04, 0.1, 0.24, 0.6])
-    f = rng.binomial(1, 0.03, size=n)
-    c, nitrogen, o = rng.multinomial(heavy - 1 - f, [0.72, 0.13, 0.15]).T
-    c += 1
-    saturated = 2 * c + 2 + nitrogen - f
-    # A ring or a multiple bond costs two hydrogen atoms.
-    h = saturated - 2 * rng.binomial(np.minimum(saturated // 2, 5), 0.5)
-    return np.column_stack([c, h, f, nitrogen, o]).astype(np.int64)
+    fluorine = rng.binomial(1, 0.03, size=n)
+    further = heavy - 1 - fluorine
+    carbon, nitrogen, oxygen = rng.multinomial(further, [0.72, 0.13, 0.15]).T
+    carbon += 1
+
+    # hydrogen, of which a ring or a multiple bond costs two atoms
+    saturated = 2 * carbon + 2 + nitrogen - fluorine
+    hydrogen = saturated - 2 * rng.binomial(np.minimum(saturated // 2, 5), 0.5)
+    counts = [carbon, hydrogen, fluorine, nitrogen, oxygen]
+    return np.column_stack(counts).astype(np.int64)
 
 
 def _write_formula(atoms: list[int]) -> str:
-    pairs = zip("CHFNO", atoms, strict=True)
-    return "".join(f"{s}{k if k > 1 else ''}" for s, k in pairs if k)
+    """Return the formula of so many atoms of C, H, F, N and O.
+
+    >>> _write_formula([2, 6, 0, 0, 1])
+    'C2H6O'
+    """
+    formula = ""
+    for symbol, count in zip("CHFNO", atoms, strict=True):
+        if count:
+            formula += symbol if count == 1 else f"{symbol}{count}"
+    return formula
 
 
 _MASSES = {"H": 1.00794, "C": 12.011, "N": 14.0067, "O": 15.9994, "F": 18.9984}
 
 
-def _described(formulas: Iterable[str]) -> tuple[Floats, Floats, NDArray[np.str_]]:
-    """Return masses, shares of hetero-atoms and groups of formulas of C, H, N, O, F.
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """What formulas tell of molecules, an entry for each formula.
+
+    Attributes
+    ----------
+    mass : array of shape (n,)
+        In g/mol.
+    heteroatom_fraction : array of shape (n,)
+        The share of atoms that are neither C nor H.
+    group : array of str, shape (n,)
+        Oxygen and nitrogen counts.
+    """
+
+    mass: Floats
+    heteroatom_fraction: Floats
+    group: NDArray[np.str_]
+
+
+def _described(formulas: Iterable[str]) -> _Described:
+    """Return what formulas of C, H, N, O and F tell.
 
     >>> _described(["C2H6O"])
-    (array([46.069]), array([0.111]), array(['O1N0'], dtype='<U4'))
+    _Described(mass=array([46.069]), heteroatom_fraction=array([0.111]), \
+group=array(['O1N0'], dtype='<U4'))
     """
-    found = []
+    masses = []
+    shares = []
+    groups = []
     for formula in formulas:
         pairs = re.findall(r"([A-Z][a-z]?)(\d*)", formula)
         atoms = {symbol: int(count or 1) for symbol, count in pairs}
-        mass = math.fsum(n * _MASSES[symbol] for symbol, n in atoms.items())
-        others = sum(n for symbol, n in atoms.items() if symbol not in "CH")
-        share = others / sum(atoms.values())
-        found.append((mass, share, f"O{atoms.get('O', 0)}N{atoms.get('N', 0)}"))
-    masses, shares, groups = zip(*found, strict=True)
-    return np.array(masses), np.array(shares), np.array(groups)
+        masses.append(math.fsum(n * _MASSES[symbol] for symbol, n in atoms.items()))
+        n_heteroatoms = sum(n for symbol, n in atoms.items() if symbol not in "CH")
+        shares.append(n_heteroatoms / sum(atoms.values()))
+        groups.append(f"O{atoms.get('O', 0)}N{atoms.get('N', 0)}")
+    return _Described(np.array(masses), np.array(shares), np.array(groups))
 
 
 def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
@@ -365,12 +430,10 @@ def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
     Molecules(10000 rows: formula, y_true, y_pred, error, uncertainty, mass, ...)
     """
     folder = folder or os.environ.get("SIGMASCALE_QM9") or _download()
-    return QM9(
-        **{
-            member: _read(Path(folder).expanduser() / name, sha256)
-            for member, (name, sha256) in _QM9_FILES.items()
-        }
-    )
+    sets = {}
+    for member, (name, sha256) in _QM9_FILES.items():
+        sets[member] = _read(Path(folder).expanduser() / name, sha256)
+    return QM9(**sets)
 
 
 def _download() -> Path:
@@ -392,25 +455,33 @@ def _download() -> Path:
 
 
 def _read(path: Path, sha256: str) -> Molecules:
+    """Return the rows of a file of QM9, if it is the published one."""
     if not path.is_file():
         msg = f"`folder` must hold {path.name}; there is none in {path.parent}."
         raise InvalidInputError(msg)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != sha256:
+    sha256_of_file = hashlib.sha256(path.read_bytes()).hexdigest()
+    if sha256_of_file != sha256:
         msg = (
-            f"{path} is damaged or another version: its sha256 is {found}, that of "
-            f"the published file {sha256}. Delete it and fetch it again."
+            f"{path} is damaged or another version: its sha256 is {sha256_of_file}, "
+            f"that of the published file {sha256}. Delete it and fetch it again."
         )
         raise InvalidInputError(msg)
+
     with path.open(newline="", encoding="utf-8") as file:
         records = list(csv.DictReader(file))
-    formula = np.array([record["formula"] for record in records])
-    names = "E_", "prediction", "uncertainty_total"  # the last is a variance
-    y_true, y_pred, variance = (
-        np.array([float(record[name]) for record in records]) for name in names
+
+    def numbers(name: str) -> Floats:
+        return np.array([float(record[name]) for record in records])
+
+    formulas = np.array([record["formula"] for record in records])
+    described = _described(formulas)
+    p = Predictions(
+        numbers("prediction"),
+        np.sqrt(numbers("uncertainty_total")),  # which is a variance
+        y_true=numbers("E_"),
+        features={
+            "mass": described.mass,
+            "heteroatom_fraction": described.heteroatom_fraction,
+        },
     )
-    mass, heteroatoms, group = _described(formula)
-    features = {"mass": mass, "heteroatom_fraction": heteroatoms}
-    u = np.sqrt(variance)
-    p = Predictions(y_pred, u, y_true=y_true, features=features)
-    return Molecules(p, formula, group)
+    return Molecules(p, formulas, described.group)
