@@ -115,11 +115,18 @@ class Predictions:
     array([ 1., -1.])
     """
 
-    _FIELDS: ClassVar[tuple[str, ...]] = (
-        *("columns", "names", "categories", "y_pred", "y_true", "error", "groups"),
-        *("weights", "time", "places", "distributions"),
+    _OF_COLUMNS: ClassVar[tuple[str, ...]] = ("columns", "names", "categories")
+    _BY_ROW: ClassVar[tuple[str, ...]] = (
+        "y_pred",
+        "y_true",
+        "error",
+        "groups",
+        "weights",
+        "time",
+        "places",
+        "distributions",
     )
-    _BY_ROW: ClassVar[tuple[str, ...]] = _FIELDS[3:]
+    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW)
 
     columns: tuple[Column, ...]  # u, and features as float64 or int codes
     names: tuple[str, ...]  # "u", and those of the features
@@ -146,9 +153,17 @@ class Predictions:
         time: Any = None,
         min_std: float | None = None,
     ) -> None:
-        given = {"y_pred": y_pred, "y_std": y_std, "y_true": y_true, "error": error}
-        others = {"groups": groups, "weights": weights, "time": time}
-        refuse_other_order(**given, **others, features=features)
+        # what has to be given, and what makes no sense together
+        refuse_other_order(
+            y_pred=y_pred,
+            y_std=y_std,
+            y_true=y_true,
+            error=error,
+            groups=groups,
+            weights=weights,
+            time=time,
+            features=features,
+        )
         if y_std is None:
             msg = (
                 "`y_std` must be given: the standard uncertainty of each prediction. "
@@ -161,11 +176,12 @@ class Predictions:
         if y_true is not None and y_pred is None:
             msg = "`y_true` needs `y_pred`: the error is their difference."
             raise InvalidInputError(msg)
-        checked = {
-            name: check_numbers(values, name)
-            for name, values in given.items()
-            if values is not None and name != "y_std"
-        }
+
+        # numbers, or vectors, of one shape
+        checked = {}
+        for name, values in (("y_pred", y_pred), ("y_true", y_true), ("error", error)):
+            if values is not None:
+                checked[name] = check_numbers(values, name)
         for name in ("y_pred", "y_true"):  # columns of one number are numbers
             if name in checked and checked[name].shape[1:] == (1,):
                 checked[name] = checked[name].ravel()
@@ -176,21 +192,26 @@ class Predictions:
         if min_std is not None:
             u = _lifted(u, min_std)
         _check_sizes(u, checked.get("error"))
-        found = _typed_features(features, u)
-        codes = None if groups is None else group_codes(groups, u)
-        when = None if time is None else check_time(time, u)
-        kept, w = (None, None) if weights is None else effective_weights(weights, u)
+
+        # what else is known of each row
+        typed = _typed_features(features, u)
         rows = Predictions._of(
-            columns=(u, *(column for column, _ in found.values())),
-            names=("u", *found),
-            categories=(None, *(labels for _, labels in found.values())),
-            groups=codes,
-            time=when,
+            columns=(u, *(column for column, _ in typed.values())),
+            names=("u", *typed),
+            categories=(None, *(labels for _, labels in typed.values())),
+            groups=None if groups is None else group_codes(groups, u),
+            time=None if time is None else check_time(time, u),
             **checked,
         )
-        if kept is not None and kept.size < u.size:
-            rows = rows._with(places=np.arange(u.size)).take(kept)
-        self.__dict__.update(vars(rows if w is None else rows._with(weights=w)))
+
+        # rows of no weight are left out; equal weights are none
+        if weights is not None:
+            weighted, effective = effective_weights(weights, u)
+            if weighted.size < u.size:
+                rows = rows._with(places=np.arange(u.size)).take(weighted)
+            if effective is not None:
+                rows = rows._with(weights=effective)
+        self.__dict__.update(vars(rows))
 
     # -- other ways to make them -------------------------------------------------------
 
@@ -260,7 +281,7 @@ class Predictions:
         """
         from .schema import Choice, of_frame
 
-        every = isinstance(features, str) and features == "all"
+        are_all = isinstance(features, str) and features == "all"
         levels = {} if quantiles is None else quantiles
         choice = Choice(
             error=error,
@@ -272,9 +293,9 @@ class Predictions:
             quantile_columns=tuple(f"{name}={p!r}" for name, p in levels.items()),
             interval=tuple(interval),
             interval_coverage=coverage,
-            features=() if every else tuple(features),
+            features=() if are_all else tuple(features),
             labels=tuple(labels),
-            all_features=every,
+            all_features=are_all,
             groups=groups,
             weight=weights,
             time=time,
@@ -490,7 +511,7 @@ class Predictions:
         Predictions: 6 rows of 3 components, true values known; 2 groups; features:
         species
         """
-        found = read_atoms(
+        arguments = read_atoms(
             structures,
             reference=reference,
             prediction=prediction,
@@ -499,20 +520,21 @@ class Predictions:
             energies=energies,
             norm=norm,
         )
-        return cls(**found, **others)
+        return cls(**arguments, **others)
 
     # -- rows of rows ------------------------------------------------------------------
 
     @classmethod
     def _of(cls, **fields: Any) -> Self:
         """Return the predictions of fields that are known to be right."""
-        new = cls.__new__(cls)
-        kept: dict[str, Any] = dict.fromkeys(cls._FIELDS) | fields
-        columns = tuple(_read_only(column) for column in kept["columns"])
-        arrays = {k: v for k, v in kept.items() if isinstance(v, np.ndarray)}
-        frozen = {name: _read_only(array) for name, array in arrays.items()}
-        new.__dict__.update(kept | frozen, columns=columns)
-        return new
+        frozen: dict[str, Any] = dict.fromkeys(cls._FIELDS)
+        for name, value in fields.items():
+            is_array = isinstance(value, np.ndarray)
+            frozen[name] = _read_only(value) if is_array else value
+        frozen["columns"] = tuple(_read_only(column) for column in fields["columns"])
+        rows = cls.__new__(cls)
+        rows.__dict__.update(frozen)
+        return rows
 
     def with_y_std(self, y_std: Any) -> Self:
         """Return the same rows with other uncertainties, and no distributions.
@@ -539,7 +561,7 @@ class Predictions:
 
     def _with(self, *, y_std: Floats | None = None, **fields: Any) -> Self:
         """Return the same with some of the fields replaced; errors follow `y_pred`."""
-        kept = {name: self.__dict__[name] for name in self._FIELDS}
+        unchanged = {name: self.__dict__[name] for name in self._FIELDS}
         if y_std is not None:
             fields["columns"] = (y_std, *self.columns[1:])
         if "y_pred" in fields and "error" not in fields and self.error is not None:
@@ -547,12 +569,15 @@ class Predictions:
                 fields["error"] = self.y_true - fields["y_pred"]
             elif self.y_pred is not None:
                 fields["error"] = self.error + (self.y_pred - fields["y_pred"])
-        return self._of(**kept | fields)
+        return self._of(**unchanged | fields)
 
     def take(self, which: npt.NDArray[Any] | slice) -> Self:
         """Return some of the rows."""
-        known = {name: self.__dict__[name] for name in self._BY_ROW}
-        taken = {name: x[which] for name, x in known.items() if x is not None}
+        taken = {}
+        for name in self._BY_ROW:
+            values = self.__dict__[name]
+            if values is not None:
+                taken[name] = values[which]
         if self.groups is not None:  # without gaps
             present = np.bincount(taken["groups"]) > 0
             taken["groups"] = (np.cumsum(present) - 1)[taken["groups"]]
@@ -618,8 +643,9 @@ class Predictions:
 
     @cached_property
     def _labels(self) -> dict[str, npt.NDArray[Any]]:
-        named = [x for x in self.names if self.is_labelled(x)]
-        return {name: _read_only(self.labels(name).values()) for name in named}
+        """The features that are labels, as text and None."""
+        labelled = [name for name in self.names if self.is_labelled(name)]
+        return {name: _read_only(self.labels(name).values()) for name in labelled}
 
     @property
     def errors(self) -> Floats:
@@ -632,9 +658,9 @@ class Predictions:
     @property
     def signed_error(self) -> Floats:
         """The errors; of vectors, which have no sign, the root mean square."""
-        return (
-            _read_only(np.sqrt(self.squared_error)) if self.is_vector else self.errors
-        )
+        if self.is_vector:
+            return _read_only(np.sqrt(self.squared_error))
+        return self.errors
 
     @cached_property
     def squared_error(self) -> Floats:
@@ -643,8 +669,9 @@ class Predictions:
         Vectors that a rotation, or a symmetry, makes equally long have the same one.
         """
         squares: Floats = self.errors**2
-        one = squares.ravel() if self.dim == 1 else rounded(squares.mean(axis=1))
-        return _read_only(one)
+        if self.dim == 1:
+            return _read_only(squares.ravel())
+        return _read_only(rounded(squares.mean(axis=1)))
 
     @cached_property
     def z(self) -> Floats:
@@ -689,8 +716,8 @@ class Predictions:
         """Return the position of the column that `key` names or counts; u is 0."""
         if isinstance(key, str) and key in self.names:
             return self.names.index(key)
-        whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-        if whole and -len(self.names) <= key < len(self.names):
+        is_whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+        if is_whole and -len(self.names) <= key < len(self.names):
             return int(key) % len(self.names)
         msg = (
             f"`{argument}` must name a column of the predictions; found {quoted(key)}. "
@@ -705,13 +732,15 @@ class Predictions:
     def labels(self, key: int | str) -> Categories:
         """Return the labels of a column; numbers are taken as labels, too."""
         position = self.position(key)
-        names, column = self.categories[position], self.columns[position]
-        return Categories.of(column) if names is None else Categories(column, names)
+        column = self.columns[position]
+        labels = self.categories[position]
+        return Categories.of(column) if labels is None else Categories(column, labels)
 
     def numbers(self, key: int | str) -> Floats:
         """Return a column as numbers, none of which is missing."""
         position = self.position(key)
-        name, labels = self.names[position], self.categories[position]
+        name = self.names[position]
+        labels = self.categories[position]
         if labels is not None:
             msg = (
                 f"`{shorten(name)}` must hold numbers; it holds labels, such as "
@@ -784,12 +813,12 @@ def check_predictions(
         raise InvalidInputError(_NO_SIGN, "vectors")
     if complete:
         with rows_at(p.places):
-            for name, x in zip(p.names[1:], p.columns[1:], strict=True):
-                if x.dtype.kind == "f":
+            for name, column in zip(p.names[1:], p.columns[1:], strict=True):
+                if column.dtype.kind == "f":
                     must = f"known everywhere, and at most {LARGEST_JUDGED:g} in size"
                     remedy = "Drop these rows, or leave this feature out."
-                    bad = ~(np.abs(x) <= LARGEST_JUDGED)
-                    refuse_values(bad, x, name, must, remedy, "missing-values")
+                    is_bad = ~(np.abs(column) <= LARGEST_JUDGED)
+                    refuse_values(is_bad, column, name, must, remedy, "missing-values")
     return p
 
 
@@ -805,28 +834,33 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
-    given = as_array(y_std, "y_std", None)
-    if given.shape[1:] == (1,):
-        given = given.ravel()
-    if (shape := given.shape)[1:]:
+    values = as_array(y_std, "y_std", None)
+    if values.shape[1:] == (1,):
+        values = values.ravel()
+    shape = values.shape
+    if len(shape) > 1:
         remedy = (
             "the root of the mean variance of the components: np.sqrt((y_std**2)."
             "mean(axis=1)), or np.sqrt(np.trace(cov, axis1=1, axis2=2) / d)."
         )
-        if shape == (shape[0],) * 2 and all(x.ndim == 1 for x in others.values()):
+        are_numbers = all(other.ndim == 1 for other in others.values())
+        if shape == (shape[0], shape[0]) and are_numbers:
             remedy = "np.sqrt(np.diag(cov)), the roots of the variances."
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "
             f"Pass {remedy}"
         )
         raise InvalidInputError(msg, "y-std-shape", shape=list(shape))
-    u = check_column(given, "y_std")
-    for name, values in others.items():
-        check_same_length("y_std", u, name, values)
-    if len({values.shape[1:] for values in others.values()}) > 1:
-        found = " and ".join(f"`{k}` {v.shape}" for k, v in others.items())
+    u = check_column(values, "y_std")
+
+    for name, other in others.items():
+        check_same_length("y_std", u, name, other)
+    if len({other.shape[1:] for other in others.values()}) > 1:
+        shapes = " and ".join(
+            f"`{name}` {other.shape}" for name, other in others.items()
+        )
         msg = (
-            f"Predictions and true values must have the same shape; found {found}. "
+            f"Predictions and true values must have the same shape; found {shapes}. "
             "Pass numbers as (n,), with .ravel() where needed, and vectors as (n, d)."
         )
         raise InvalidInputError(msg, "shapes")
@@ -842,25 +876,27 @@ def _check_sizes(u: Floats, error: Floats | None) -> None:
         )
         refuse_values(u <= 0, u, "y_std", "positive", remedy, "not-positive")
         must = f"between {SMALLEST:g} and {LARGEST:g}"
-        bad = (u < SMALLEST) | (u > LARGEST)
-        refuse_values(bad, u, "y_std", must, "Choose another unit.", "size")
+        is_beyond = (u < SMALLEST) | (u > LARGEST)
+        refuse_values(is_beyond, u, "y_std", must, "Choose another unit.", "size")
     if error is not None:
-        largest = np.abs(error) if error.ndim == 1 else np.abs(error).max(axis=1)
-        bad = ~(largest <= np.minimum(LARGEST, LARGEST_Z * u))
+        size = np.abs(error)
+        if error.ndim == 2:  # of the largest component
+            size = size.max(axis=1)
+        is_beyond = ~(size <= np.minimum(LARGEST, LARGEST_Z * u))
         must = f"at most {LARGEST:g} in size, and {LARGEST_Z:g} times its uncertainty"
         remedy = "Are both in the same unit?"
-        refuse_values(bad, error, "error", must, remedy, "size")
+        refuse_values(is_beyond, error, "error", must, remedy, "size")
 
 
 def _lifted(u: Floats, min_std: Any) -> Floats:
     """Return uncertainties that are at least `min_std`, and say how many were not."""
-    right = is_real(min_std) and 0 < min_std < np.inf
-    need(right, "min_std", "be a positive number", min_std)
-    few = int(np.count_nonzero(u < min_std))
-    if few:
+    is_positive = is_real(min_std) and 0 < min_std < np.inf
+    need(is_positive, "min_std", "be a positive number", min_std)
+    n_low = int(np.count_nonzero(u < min_std))
+    if n_low:
         warn(
-            f"{few} of {u.size} uncertainties were below {min_std:g}, and were lifted "
-            "to it.",
+            f"{n_low} of {u.size} uncertainties were below {min_std:g}, and were "
+            "lifted to it.",
             ZeroUncertaintyWarning,
             stacklevel=3,
         )
@@ -869,20 +905,21 @@ def _lifted(u: Floats, min_std: Any) -> Floats:
 
 def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:
     """Return features as numbers, or codes of labels, by name."""
-    found = {}
+    typed = {}
     for name, values in _named_columns(features):
-        different = name not in found  # 1 and "1" are the same
-        need(different, "features", "have columns of different names", name)
+        is_new = name not in typed  # 1 and "1" are the same
+        need(is_new, "features", "have columns of different names", name)
         column, labels = typed_column(values, name)
         check_same_length("y_std", u, name, column)
-        found[name] = column, labels
-    if reserved := RESERVED.intersection(found):
+        typed[name] = column, labels
+    reserved = RESERVED.intersection(typed)
+    if reserved:
         msg = (
             f'`features` must not have a column named "{min(reserved)}", which scores '
             "and verdicts have for something else. Rename it."
         )
         raise InvalidInputError(msg, "reserved", columns=sorted(reserved))
-    return found
+    return typed
 
 
 def _named_columns(features: Any) -> list[tuple[str, Any]]:
@@ -893,7 +930,9 @@ def _named_columns(features: Any) -> list[tuple[str, Any]]:
         return [(str(name), values) for name, values in features.items()]
     frame = as_frame(features, "features")
     if frame is not None:
-        return [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+        return [
+            (str(series.name), series.to_native()) for series in frame.iter_columns()
+        ]
     table = as_array(features, "features", (1, 2))
     columns = [table] if table.ndim == 1 else table.T
     return [(f"X{i + 1}", column) for i, column in enumerate(columns)]
