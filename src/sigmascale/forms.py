@@ -62,10 +62,12 @@ def upright(members: Any, y_true: Any, members_axis: int | None) -> Any:
         return as_array(members, "members", (2, 3)).swapaxes(0, 1)
     if members_axis == 1 or y_true is None:
         return members
+
     table = check_numbers(members, "members", (2, 3))
-    truth = check_numbers(y_true, "y_true")
-    truth = truth.ravel() if truth.shape[1:] == (1,) else truth
     n_rows, n_members = table.shape[:2]
+    truth = check_numbers(y_true, "y_true")
+    if truth.shape[1:] == (1,):  # a column of numbers
+        truth = truth.ravel()
     if n_rows != len(truth) == n_members:
         msg = (
             f"`members` must have a row for each of {len(truth)} true values and a "
@@ -75,7 +77,8 @@ def upright(members: Any, y_true: Any, members_axis: int | None) -> Any:
         )
         raise InvalidInputError(msg, "transposed")
     if n_rows == len(truth) == n_members:
-        by_row, by_column = (_typical_error(table, truth, axis) for axis in (1, 0))
+        by_row = _typical_error(table, truth, axis=1)
+        by_column = _typical_error(table, truth, axis=0)
         warn(
             f"`members` are square: read as a column for each of {n_members} members, "
             f"their means miss true values by typically {by_row:.3g}; transposed, as "
@@ -95,22 +98,24 @@ def _typical_error(table: Floats, truth: Floats, axis: int) -> float:
 def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
     """Return the mean and the spread of an ensemble's members."""
     table = check_numbers(members, "members", (2, 3))
-    n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
-    least = max(2, lost + 1)
+    n_members = table.shape[1]
+    n_lost = check_count(ddof, "ddof", least=0)
+    least = max(2, n_lost + 1)
     must = f"have at least {least} columns, one a member"
     need(n_members >= least, "members", must, n_members)
     if n_members < FEW_MEMBERS:
-        off = 100 / np.sqrt(2 * max(1, n_members - 1))
+        # a standard deviation of m normal values varies by 1 / sqrt(2 (m − 1))
+        percent = 100 / np.sqrt(2 * max(1, n_members - 1))
         warn(
-            f"The spread of {n_members} members is off by some {off:.0f} % by "
+            f"The spread of {n_members} members is off by some {percent:.0f} % by "
             "chance, row by row, and what they share it does not show at all: "
             "recalibrate it.",
             FewMembersWarning,
             stacklevel=3,
         )
     with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
-        apart = table - table[:, :1]  # equal members have a spread of exactly 0
-        spread = apart.std(axis=1, ddof=lost)
+        from_first = table - table[:, :1]  # equal members have a spread of exactly 0
+        spread = from_first.std(axis=1, ddof=n_lost)
         if spread.ndim == 2:
             spread = rounded(np.sqrt((spread**2).mean(axis=1)))
         return table.mean(axis=1), spread
@@ -120,22 +125,32 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
 
 
 def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
-    """Return the middle of quantiles, and their width in units of a normal one."""
+    """Return the middle of quantiles, and their width in units of a normal one.
+
+    With quantiles q of the levels p and 1 − p, the outermost pair, the width is
+    (q_p − q_(1−p)) / (2 Φ⁻¹(p)).
+    """
     from scipy.special import ndtri
 
+    # levels that ascend, with a column for each
     p = check_column(levels, "levels")
     table = check_numbers(quantiles, "quantiles", (2,))
     ascends = bool(((p > 0) & (p < 1)).all() and (np.diff(p) > 0).all())
     need(ascends, "levels", "ascend, between 0 and 1", p.tolist())
     must = f"have a column for each of {p.size} levels"
     need(table.shape[1] == p.size, "quantiles", must, table.shape[1])
-    pairs = [
-        (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < EQUAL
-    ]
+
+    # the outermost pair p, 1 − p
+    pairs = []
+    for high in range(p.size):
+        for low in range(high):
+            if abs(p[high] + p[low] - 1) < EQUAL:
+                pairs.append((high, low))
     must = "have a symmetric pair, such as 0.05 and 0.95"
     need(bool(pairs), "levels", must, p.tolist())
     high, low = max(pairs)
     table = _sorted_quantiles(table, (low, high))
+
     # the median, or the quantiles on both sides of it
     after = int(p.searchsorted(0.5 - EQUAL))
     before = after if abs(p[after] - 0.5) < EQUAL else after - 1
@@ -169,19 +184,22 @@ def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
 def of_distribution(d: Any) -> tuple[Any, Any]:
     """Return the mean and the standard deviation that an object has."""
     # NGBoost's have None for what they lack
-    has = [each for each in (*SPREADS, "mean") if getattr(d, each, None) is not None]
-    name = has[0] if has else "mean"
-    if name == "mean" or "mean" not in has:
+    spreads = [name for name in SPREADS if getattr(d, name, None) is not None]
+    if not spreads or getattr(d, "mean", None) is None:
         msg = (
             "`d` must have a `mean`, and a standard deviation or variance called "
             f"{', '.join(SPREADS)}; found {type(d).__name__}. Pass "
             "Predictions(y_pred, y_std)."
         )
         raise InvalidInputError(msg, "no-distribution")
-    mean, spread = (_value_of(d, each) for each in ("mean", name))
-    if SPREADS[name]:
+    mean = _value_of(d, "mean")
+    name = spreads[0]
+    spread = _value_of(d, name)
+    is_variance = SPREADS[name]
+    if is_variance:
         variance = check_column(spread, f"d.{name}")
-        must, remedy = "at least 0, as variances are", "Drop or repair these rows."
+        must = "at least 0, as variances are"
+        remedy = "Drop or repair these rows."
         refuse_values(variance < 0, variance, f"d.{name}", must, remedy, "negative")
         spread = np.sqrt(variance)
     return mean, spread
@@ -213,33 +231,43 @@ def read_atoms(
         structures = iread(structures, index=":")
     elif hasattr(structures, "arrays"):
         structures = [structures]
-    members = [members] if isinstance(members, str) else members
-    every = {"y_true": reference, "y_pred": prediction, "y_std": uncertainty}
-    names = {part: name for part, name in every.items() if name is not None}
-    found: dict[str, list[NumpyArray]] = {part: [] for part in names}
+    if isinstance(members, str):
+        members = [members]
+    given = {"y_true": reference, "y_pred": prediction, "y_std": uncertainty}
+    names = {argument: name for argument, name in given.items() if name is not None}
+
+    # arrays of all structures, one after the other
+    arrays: dict[str, list[NumpyArray]] = {argument: [] for argument in names}
     committee: list[NumpyArray] = []
-    sizes, species = [], []
+    sizes = []
+    species = []
     for number, atoms in enumerate(structures):
         sizes.append(len(atoms))
         species += atoms.get_chemical_symbols()
-        for part, parts in found.items():
-            parts.append(_values(atoms, number, names[part], energies))
+        for argument, name in names.items():
+            arrays[argument].append(_values(atoms, number, name, energies))
         if members is not None:
             committee.append(_members(atoms, number, members, energies))
     if not sizes:
         msg = "`structures` must hold at least 1 structure; found 0."
         raise InvalidInputError(msg, "empty")
-    arguments: dict[str, Any] = {k: np.concatenate(v) for k, v in found.items()}
+
+    # what is named goes before what members say
+    arguments: dict[str, Any] = {}
     if members is not None:
         mean, spread = of_members(np.concatenate(committee))
-        arguments = {"y_pred": mean, "y_std": spread} | arguments
-    n = np.array(sizes)
+        arguments = {"y_pred": mean, "y_std": spread}
+    for argument, of_structures in arrays.items():
+        arguments[argument] = np.concatenate(of_structures)
+
+    # rows are structures, with their energies an atom, or atoms, in groups
+    n_atoms = np.array(sizes)
     if energies:
-        per_atom = {k: v / n for k, v in arguments.items()}
-        return per_atom | {"features": {"n_atoms": n}}
+        per_atom = {name: values / n_atoms for name, values in arguments.items()}
+        return per_atom | {"features": {"n_atoms": n_atoms}}
     if "y_std" in names and arguments["y_std"].ndim == 1:
         arguments["y_std"] = _of_components(arguments["y_std"], names["y_std"], norm)
-    groups = np.repeat(np.arange(n.size), n)
+    groups = np.repeat(np.arange(n_atoms.size), n_atoms)
     return arguments | {"features": {"species": np.array(species)}, "groups": groups}
 
 
@@ -256,14 +284,14 @@ def _of_components(y_std: NumpyArray, name: str, norm: bool | None) -> NumpyArra
     return y_std / np.sqrt(3) if norm else y_std
 
 
-def _found(atoms: Any, number: int, name: str) -> tuple[str, NumpyArray]:
+def _array_of(atoms: Any, number: int, name: str) -> tuple[str, NumpyArray]:
     """Return where an array of a structure lies, and the array."""
     results = getattr(atoms.calc, "results", None) or {}
     places = {"arrays": atoms.arrays, "info": atoms.info, "results": results}
     for place, values in places.items():
         if name in values:
             return place, as_floats(np.asarray(values[name]), name)
-    known = sorted({key for values in places.values() for key in values})
+    known = sorted(set().union(*places.values()))
     msg = (
         f"Structure {number} has no array {quoted(name)}. It has: {listed(known, 12)}."
     )
@@ -272,7 +300,7 @@ def _found(atoms: Any, number: int, name: str) -> tuple[str, NumpyArray]:
 
 def _values(atoms: Any, number: int, name: str, energies: bool) -> NumpyArray:
     """Return the energy of a structure, or the vectors or numbers of its atoms."""
-    _, array = _found(atoms, number, name)
+    _, array = _array_of(atoms, number, name)
     if energies:
         return array.reshape(1)
     if array.shape[:1] != (len(atoms),):
@@ -286,15 +314,18 @@ def _values(atoms: Any, number: int, name: str, energies: bool) -> NumpyArray:
 
 def _members(atoms: Any, number: int, names: Any, energies: bool) -> NumpyArray:
     """Return what members say of a structure: (1, m) energies, or (n, m, 3) forces."""
-    n = len(atoms)
+    # an array for each member
     if len(names) > 1:
-        parts = [_values(atoms, number, name, energies) for name in names]
-        return np.stack(parts, axis=1)
-    place, array = _found(atoms, number, names[0])
+        by_member = [_values(atoms, number, name, energies) for name in names]
+        return np.stack(by_member, axis=1)
+
+    # one array for all of them
+    place, array = _array_of(atoms, number, names[0])
     if energies:
         return array.reshape(1, -1)
-    if array.ndim == 3 and place != "arrays":
+    if array.ndim == 3 and place != "arrays":  # members come first
         array = array.swapaxes(0, 1)
+    n = len(atoms)
     if array.shape[:1] != (n,) or array.size % (3 * n):
         msg = (
             f"{quoted(names[0])} must hold the forces of all members, of shape "
