@@ -253,6 +253,29 @@ def test_members_quantiles_and_limits_are_chosen_by_a_click(person, tmp_path):
     assert "--interval=q05 --interval=q95 --interval-coverage=0.8" in line
 
 
+def test_parts_are_offered_where_intervals_fail_for_a_label(person, tmp_path):
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["gas", "solid"], 4000, p=[0.8, 0.2])
+    u = rng.lognormal(0, 0.4, 4000)
+    z = rng.normal(size=4000)
+    # u is right for both, but errors of the solid are all of one size
+    error = u * np.where(kind == "solid", np.sign(z), z)
+    pl.DataFrame({"E": error, "u": u, "kind": kind}).write_csv(tmp_path / "kinds.csv")
+    person.open()
+    person.choose_file("table", tmp_path / "kinds.csv")
+    person.click("features table")
+    person.idle()
+    person.set("share", "0.5")
+    person.click("fit")
+    person.wait("document.querySelector('#fit .headline')")
+    person.click("do Let intervals hold what they claim in each label of kind")
+    person.idle()
+    assert person.text("#fit .headline")
+    assert person.text("#fit .next") == ""
+    assert "--part=kind" in person.run("document.getElementById('lines').textContent")
+    assert "each of 2 parts, by kind" in person.text("#fit")
+
+
 def test_work_can_be_stopped_begun_again_and_survives_a_crash(person, tmp_path):
     molecules(20_000).write_parquet(tmp_path / "long.parquet")
     person.open()
