@@ -1,6 +1,9 @@
 """The recalibrator: bias, scale and distribution of errors, and what it warns of."""
 
 import re
+import resource
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -326,3 +329,30 @@ def test_a_bias_that_no_scale_mends_is_told():
         assert ("along 'kind'" in said) == told
         assert ("too low" in said) == told
         assert 'bias="auto"' not in ss.Recalibrator(bias="auto").fit(p).describe()
+
+
+@contextmanager
+def little_memory():
+    """Let this process have 500 MB more than it has, and no more."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = pages * resource.getpagesize() + 500_000_000
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc here")
+def test_many_labels_in_many_groups_need_memory_for_the_rows_alone():
+    rng = np.random.default_rng(0)
+    n, n_labels = 30_000, 10_000  # a table of labels and groups would have 800 MB
+    p = ss.Predictions(
+        y_std=np.ones(n),
+        error=rng.normal(size=n),
+        features={"kind": np.char.add("k", rng.integers(0, n_labels, n).astype(str))},
+        groups=rng.integers(0, n_labels, n),
+    )
+    with little_memory():
+        assert ss.Recalibrator(ss.LinearScaling()).fit(p).describe()

@@ -122,8 +122,10 @@ def _largest_bias(rows: Predictions, z: Floats, column: Any) -> float:
     units: Any = weighted_z
     code_of_unit = code
     if rows.groups is not None:
-        units = np.bincount(rows.groups * n_codes + code, weighted_z)
-        code_of_unit = np.arange(units.size) % n_codes
+        # pairs of group and code that there are: few of all that could be
+        pairs, unit = np.unique(rows.groups * n_codes + code, return_inverse=True)
+        units = np.bincount(unit, weighted_z)
+        code_of_unit = pairs % n_codes
     spread = np.sqrt(np.bincount(code_of_unit, units**2, n_codes))
     is_sure = np.abs(sums) > SURE * spread
     bias = np.where(is_sure, sums / np.maximum(n, 1e-300), 0.0)
