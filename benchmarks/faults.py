@@ -171,10 +171,10 @@ def page(seed: int) -> str:
 
 
 def follow(name: str, seed: int, n: int = 3000) -> dict[str, Any] | None:
-    """Do what the first step says, and judge other rows; None if there is no step."""
+    """Do what the first step says, and judge other rows; None if it is no fit to p."""
     p, new = make(name, n, seed), make(name, n, seed + 1000)
     steps = ss.validate(p).next_steps
-    if not steps:
+    if not steps or steps[0].how is None:
         return None
     line = steps[0].python.split(".apply(new)")[0]
     known = {x: getattr(ss, x) for x in ("Recalibrator", "TemperatureScaling")}
