@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from .recalibrator import BiasKind
 
 MOST_NEXT_STEPS = 2
+LATEST = Step(
+    "u changes over time: fit a recalibrator to the latest rows, and watch those to "
+    "come",
+    "Recalibrator().fit(latest)",
+)
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval({level:g})"
 WORTH, MOST_TRIED = 0.005, 5000  # a gain in CRPS worth words, and rows that tell it
 FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
@@ -238,11 +243,7 @@ def _by_columns(
     if columns:
         what = "Fit a recalibrator, which learns factors by u"
         if named == ["time"]:
-            what = (
-                "u changes over time: fit a recalibrator to the latest rows, and watch "
-                "those to come"
-            )
-            return [Step(what, "Recalibrator().fit(latest)")]
+            return [LATEST]
         if named or "u" not in columns:
             known = " and ".join(named[:2]) or "all features"
             what = f"Fit a recalibrator that knows {known}"
@@ -280,11 +281,11 @@ def _after_recalibration(v: Validation, blamed: dict[str, Answered]) -> list[Ste
         interval = f"distributions.interval({v.level:g})"
         if is_better:
             return [Step("Rely on the intervals, which need no ⟨Z²⟩", interval)]
+    if columns == ["time"]:
+        return [LATEST]
     if columns:
-        named = " and ".join(shorten(x, 30) for x in columns[:2] if x != "joint")
-        where = f" where {named} tells which" if named else ""
-        what = f"Fit with more rows{where}: these are too few for what is left"
-        return [Step(what)]
+        along = " and ".join(shorten(x, 30) for x in columns[:2])
+        return [Step(f"Fit with more rows: too few tell what is left along {along}")]
     if blamed.get("average") is not None:
         return [Step("Fit again on rows that are like these: their average differs")]
     return []

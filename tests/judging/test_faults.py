@@ -73,6 +73,15 @@ def test_the_headline_names_the_fault_and_what_to_do(name, n):
         assert any(T <= said <= 1.01 * T + 0.9 * (T > 10) for T in proved)
 
 
+def test_what_drifts_is_to_be_fitted_to_the_latest_rows_after_a_fit_too():
+    known, new = (FAULTS["make"]("drift", 3000, seed) for seed in (5, 6))
+    v = ss.validate(ss.Recalibrator().fit(known).apply(new))
+    assert v.answer == "no"
+    assert "for time" in v.headline
+    assert v.headline.endswith("the latest rows, and watch those to come.")
+    assert v.next_steps[0].python == "Recalibrator().fit(latest)"
+
+
 @pytest.mark.parametrize("n", [300, 3000])
 def test_the_command_line_names_the_label_at_fault_and_text_it_left_out(
     n, sigmascale, tmp_path, monkeypatch

@@ -72,10 +72,10 @@ def _remedy(judged: Judged, words: Words) -> str:
     if part is not None and not is_size_blamed(judged):
         return f"Intervals can be made to hold in each part of {shorten(part, 30)}"
     columns = columns_at_fault(judged, words)
-    if judged.rows.distributions is not None:
-        return "More rows to fit would tell what is left" if columns else ""
     if columns == ["time"]:
         return "Recalibrate by the latest rows, and watch those to come"
+    if judged.rows.distributions is not None:
+        return "More rows to fit would tell what is left" if columns else ""
     if columns:
         return f"Recalibrate by {' and '.join(shorten(x, 30) for x in columns[:2])}"
     return "One factor mends it" if is_off else "Recalibrate"
