@@ -114,6 +114,7 @@ def card_of(
 
 
 def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
+    """Return what a recalibrator says of itself, and the hash of its file."""
     if recalibrator is None:
         return None
     saved = dumps(recalibrator).encode()
@@ -123,7 +124,8 @@ def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
 
 def _not_judged(validation: Validation, left_out: Any) -> list[str]:
     """Return what the verdict says nothing of, in words."""
-    rows, verdicts = validation.rows, validation.verdicts
+    rows = validation.rows
+    verdicts = validation.verdicts
     words = ["rows from another source than these"]
     if rows.time is None:
         words.append("drift: no times were given")
@@ -156,8 +158,8 @@ def _plain(value: Any) -> Any:
 
 def _sha256_of(card: Mapping[str, Any]) -> str:
     """Return the hash of a card's numbers and words, but for the hash itself."""
-    rest = {name: value for name, value in card.items() if name != "sha256"}
-    text = json.dumps(rest, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    hashed = {name: value for name, value in card.items() if name != "sha256"}
+    text = json.dumps(hashed, sort_keys=True, ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -184,20 +186,25 @@ def rows_sha256(p: Predictions) -> str:
     >>> rows_sha256(p) == rows_sha256(p.take(slice(None, None, -1)))
     True
     """
+    # what tells rows apart, as bits
     columns = list(_numbers_of(p))
     keys = [np.ascontiguousarray(column).view(np.uint64) for column in columns]
+
+    # a group is the sum of its rows, whatever it is called
     if p.groups is not None:
         of_rows = hash_of_rows(columns)
         of_groups = np.zeros(int(p.groups.max()) + 1, dtype=np.uint64)
         np.add.at(of_groups, p.groups, of_rows)
         keys.append(scrambled(of_groups)[p.groups])
-    order = np.lexsort(keys[::-1])
+
+    # what the columns are, and then the rows, sorted
     names = {
         "columns": list(p.names),
-        "labels": [_labels_in_use(p, j) for j in range(len(p.names))],
+        "labels": [_labels_in_use(p, position) for position in range(len(p.names))],
         "kinds": [p.y_true is not None, p.components, len(keys)],
     }
     digest = hashlib.sha256(json.dumps(names, ensure_ascii=True).encode())
+    order = np.lexsort(keys[::-1])
     for key in keys:
         digest.update(np.ascontiguousarray(key[order]).astype("<u8").tobytes())
     return digest.hexdigest()
@@ -242,10 +249,11 @@ def _labels_in_use(p: Predictions, position: int) -> list[str] | None:
 def _ranks(p: Predictions, position: int) -> Ints:
     """Return the place of each row's label among those in use; −1 if it is missing."""
     labels: Any = p.categories[position]
-    place = {name: i for i, name in enumerate(_labels_in_use(p, position) or ())}
-    of_code = np.array([place.get(str(label), -1) for label in labels], dtype=np.int64)
+    in_use = _labels_in_use(p, position) or ()
+    rank_of = {label: rank for rank, label in enumerate(in_use)}
+    ranks = np.array([rank_of.get(str(label), -1) for label in labels], dtype=np.int64)
     codes = p.columns[position].astype(np.int64)
-    return np.where(codes >= 0, of_code[codes], -1)
+    return np.where(codes >= 0, ranks[codes], -1)
 
 
 # -- files -----------------------------------------------------------------------------
@@ -289,15 +297,18 @@ def write_card(
         raise InvalidInputError(msg, "ending")
     how: dict[str, Any] = {"before": before, "recalibrator": recalibrator}
     card = card_of(validation, **how, title=title, about=about)
-    drawn = _drawn(validation, before) if ending in (".html", ".htm") else {}
-    if drawn:
+
+    # a page has pictures, whose hashes the card holds, too
+    pictures = {}
+    if ending in (".html", ".htm"):
+        pictures = _drawn(validation, before)
+        hashes = {}
+        for name, svg in pictures.items():
+            hashes[name] = hashlib.sha256(svg.encode()).hexdigest()
         del card["sha256"]
-        hashes = {
-            x: hashlib.sha256(svg.encode()).hexdigest() for x, svg in drawn.items()
-        }
         card["pictures"] = hashes
         card["sha256"] = _sha256_of(card)
-    write_text(place, card_text(card, ending, drawn))
+    write_text(place, card_text(card, ending, pictures))
 
 
 def _drawn(validation: Validation, before: Validation | None) -> dict[str, str]:
@@ -361,41 +372,54 @@ def _without_markup(card: Mapping[str, Any]) -> str:
 
 def _curves(card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Return T by fineness, of each stage and of a perfect u, in words."""
-    stages = [("before", card["before"]), ("recalibrated", card["judged"])]
-    if card["before"] is None:
-        stages = [("u", card["judged"])]
-    rows = [(name, _at_most(found["curve"], "at_most")) for name, found in stages]
-    perfect = _at_most(card["judged"]["curve"], "perfect")
-    return [*rows, ("a perfect u, as many rows", perfect)]
+    before = card["before"]
+    curve = card["judged"]["curve"]
+    rows = []
+    if before is not None:
+        rows.append(("before", _cells(before["curve"], "at_most")))
+    rows.append(("u" if before is None else "recalibrated", _cells(curve, "at_most")))
+    rows.append(("a perfect u, as many rows", _cells(curve, "perfect")))
+    return rows
 
 
-def _at_most(curve: Mapping[str, Any], which: str) -> list[str]:
-    ends = (curve.get(str(fineness)) for fineness in DRAWN_FINENESSES)
-    return ["" if end is None else _number(end[which], up=True) for end in ends]
+def _cells(curve: Mapping[str, Any], end: str) -> list[str]:
+    """Return one end of a curve by fineness; nothing where rows are too few."""
+    cells = []
+    for fineness in DRAWN_FINENESSES:
+        ends = curve.get(str(fineness))
+        cells.append("" if ends is None else _number(ends[end], up=True))
+    return cells
 
 
 def _held(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what intervals hold, by what they claim."""
     after = card["judged"]["evidence"]["held"]
     before = (card["before"] or card["judged"])["evidence"]["held"]
-    return [
-        {"level": float(level), "before": before[level]["value"], **after[level]}
-        for level in after
-    ]
+    rows = []
+    for level, share in after.items():
+        was = before[level]["value"]
+        rows.append({"level": float(level), "before": was, **share})
+    return rows
 
 
-def _worst(found: Mapping[str, Any]) -> str:
+def _worst(findings: Mapping[str, Any]) -> str:
     """Return the region that may be off by most, in words."""
-    regions = [
-        verdict["worst"]
-        for name, verdict in found["verdicts"].items()
-        if name not in ("bias", "coverage", "average") and verdict["worst"] is not None
-    ]
-    known = [region for region in regions if isinstance(region["estimate"], float)]
-    if not known:
+    regions = []
+    for name, verdict in findings["verdicts"].items():
+        region = verdict["worst"]
+        is_of_size = name not in ("bias", "coverage", "average")
+        # an estimate that is no number is text in a card
+        if is_of_size and region is not None and isinstance(region["estimate"], float):
+            regions.append(region)
+    if not regions:
         return "no region was looked at"
-    worst = max(known, key=lambda region: abs(math.log(max(region["estimate"], 1e-9))))
-    low, high = _number(worst["low"]), _number(worst["high"])
+
+    def off_by(region: Mapping[str, Any]) -> float:
+        return abs(math.log(max(region["estimate"], 1e-9)))
+
+    worst = max(regions, key=off_by)
+    low = _number(worst["low"])
+    high = _number(worst["high"])
     return (
         f"{worst['where']} ({worst['n_rows']:,} rows): factor "
         f"{_number(worst['estimate'])} [{low}, {high}]"
@@ -404,17 +428,19 @@ def _worst(found: Mapping[str, Any]) -> str:
 
 def _metrics(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the numbers that model hubs read, by type and name."""
-    found = card["judged"]
-    metrics = [("certified_tolerance", "T, in every fifth of the rows", found["T"])]
-    for level, share in found["evidence"]["held"].items():
+    judged = card["judged"]
+    evidence = judged["evidence"]
+    values = [("certified_tolerance", "T, in every fifth of the rows", judged["T"])]
+    for level, share in evidence["held"].items():
         percent = f"{100 * float(level):g}"
-        metrics.append((f"coverage_{percent}", f"{percent} % hold", share["value"]))
-    metrics.append(("crps", "CRPS", found["evidence"]["crps"]["value"]))
-    return [
-        {"type": kind, "name": name, "value": value}
-        for kind, name, value in metrics
-        if isinstance(value, int | float)
-    ]
+        values.append((f"coverage_{percent}", f"{percent} % hold", share["value"]))
+    values.append(("crps", "CRPS", evidence["crps"]["value"]))
+
+    metrics = []
+    for kind, name, value in values:
+        if isinstance(value, int | float):  # not text, which stands for infinity
+            metrics.append({"type": kind, "name": name, "value": value})
+    return metrics
 
 
 def _number(value: Any, *, up: bool = False) -> str:
@@ -439,7 +465,7 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.is_inside = False
-        self.parts: list[str] = []
+        self.texts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         if tag == "pre" and ("id", JSON_ID) in attrs:
@@ -451,7 +477,7 @@ class _Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self.is_inside:
-            self.parts.append(data)
+            self.texts.append(data)
 
 
 def read_card(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -489,16 +515,18 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
     except UnicodeDecodeError as problem:
         msg = f"{path.name} is no card: it is not text in UTF-8."
         raise DamagedFileError(msg, "card") from problem
+
+    # a page and Markdown carry the card as JSON; else the text is the card
     ending = path.suffix.lower()
-    found = text
+    carried = text
     if ending in (".html", ".htm"):
         reader = _Reader()
         reader.feed(text)
-        found = "".join(reader.parts)
+        carried = "".join(reader.texts)
     elif ending == ".md":
-        inside = re.search(rf"```json {JSON_ID}\n(.*?)\n```", text, re.DOTALL)
-        found = inside[1] if inside else ""
-    card = parse_json(found) if found.strip() else None
+        block = re.search(rf"```json {JSON_ID}\n(.*?)\n```", text, re.DOTALL)
+        carried = block[1] if block else ""
+    card = parse_json(carried) if carried.strip() else None
     if not isinstance(card, dict) or card.get("sigmascale_card") != CARD_FORMAT:
         msg = (
             f"{path.name} holds no card of sigmascale, or one of another format. Was "
@@ -545,12 +573,9 @@ def verify_card(
     """
     place = Path(path)
     text, card = _read(place)
-    return tuple(
-        [
-            *_edited(place, text, card),
-            *_other_data(card, validation, before, recalibrator),
-        ]
-    )
+    edited = _edited(place, text, card)
+    other_data = _other_data(card, validation, before, recalibrator)
+    return (*edited, *other_data)
 
 
 def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
@@ -558,17 +583,20 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
     if card.get("sha256") != _sha256_of(card):
         yield "The card was edited: its data do not have the hash that it names."
         return
-    ending = path.suffix.lower()
+
+    # pictures stand between comments with their names
     pictures = {}
     for name, sha256 in card.get("pictures", {}).items():
-        inside = re.search(rf"<!--{name}-->(.*?)<!--/{name}-->", text, re.DOTALL)
-        pictures[name] = inside[1] if inside else ""
+        between = re.search(rf"<!--{name}-->(.*?)<!--/{name}-->", text, re.DOTALL)
+        pictures[name] = between[1] if between else ""
         if hashlib.sha256(pictures[name].encode()).hexdigest() != sha256:
             yield f"The picture {quoted(name)} is not the one that was made."
+
+    # the same data make the same page again
     if card["version"] != __version__:
         return  # which may show the same numbers in another way
     try:
-        expected = card_text(card, ending, pictures)
+        expected = card_text(card, path.suffix.lower(), pictures)
     except Exception as problem:  # of data that have the hash of others
         yield f"The card cannot be shown as it says: {shorten(str(problem))}."
         return
@@ -585,18 +613,21 @@ def _other_data(
     """Yield how rows, recalibrator and numbers differ from those of a card."""
     about = {"seed": card.get("seed"), "left_out": ()}
     now = card_of(validation, before=before, recalibrator=recalibrator, about=about)
-    if _at(card, "data", "columns") != now["data"]["columns"]:
-        were, are = (listed(x["data"]["columns"], 6) for x in (card, now))
+    data = now["data"]
+    if _at(card, "data", "columns") != data["columns"]:
+        were = listed(card["data"]["columns"], 6)
+        are = listed(data["columns"], 6)
         yield f"Other columns: the card judged {were}; these are {are}."
-    elif _at(card, "data", "rows_sha256") != now["data"]["rows_sha256"]:
-        n_then, n_now = (x["data"]["n_rows"] for x in (card, now))
+    elif _at(card, "data", "rows_sha256") != data["rows_sha256"]:
+        n_then = card["data"]["n_rows"]
+        n_now = data["n_rows"]
         yield f"Other rows: the card judged {n_then:,}, these are {n_now:,} others."
     if _at(card, "recalibrator", "sha256") != _at(now, "recalibrator", "sha256"):
         yield "Another recalibrator than that of the card, or none."
-    differ = list(_differences(card, now))
-    yield from differ[:MOST_TOLD]
-    if len(differ) > MOST_TOLD:
-        yield f"... and {len(differ) - MOST_TOLD:,} more numbers or words differ."
+    differences = list(_differences(card, now))
+    yield from differences[:MOST_TOLD]
+    if len(differences) > MOST_TOLD:
+        yield f"... and {len(differences) - MOST_TOLD:,} more numbers or words differ."
 
 
 def _at(card: Mapping[str, Any], *path: str) -> Any:
@@ -610,12 +641,12 @@ def _at(card: Mapping[str, Any], *path: str) -> Any:
 def _differences(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield which numbers and words of a card are found to be others now."""
     for part in ("judged", "before", "for_a_paper"):
-        then = dict(_leaves(card.get(part), part))
-        found = dict(_leaves(now[part], part))
-        for place in [*then, *(x for x in found if x not in then)]:
-            if not _is_same(then.get(place), found.get(place)):
-                was, now_is = quoted(then.get(place)), quoted(found.get(place))
-                yield f"{place} is {was} in the card, and {now_is} now."
+        of_card = dict(_leaves(card.get(part), part))
+        of_now = dict(_leaves(now[part], part))
+        for place in of_card | of_now:
+            was, now_is = of_card.get(place), of_now.get(place)
+            if not _is_same(was, now_is):
+                yield f"{place} is {quoted(was)} in the card, and {quoted(now_is)} now."
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
@@ -630,15 +661,17 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
         yield place, value
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    if numbers and not isinstance(one, bool):
-        return bool(math.isclose(one, other, rel_tol=SAME_NUMBER, abs_tol=1e-12))
-    return bool(one == other)
+def _is_same(was: Any, now_is: Any) -> bool:
+    """Return whether two values are the same, or numbers that differ by rounding."""
+    are_numbers = isinstance(was, int | float) and isinstance(now_is, int | float)
+    if are_numbers and not isinstance(was, bool):
+        return math.isclose(was, now_is, rel_tol=SAME_NUMBER, abs_tol=1e-12)
+    return bool(was == now_is)
 
 
 # -- the badge -------------------------------------------------------------------------
 
+LETTER_OF_BADGE = 7  # pixels that a letter takes
 BADGE_COLOURS = {"yes": "#00643f", "no": "#a82a00", "cannot tell": "#6b5300"}
 
 
@@ -662,20 +695,25 @@ def badge(validation: Validation) -> str:
     ... )
     True
     """
+    # two fields: what is right, and to within how much
+    name = "intervals" if validation.claim == "intervals" else "u"
+    left = f"{name} right to within"
     T = validation.T
     right = f"{math.ceil(100 * T - 1e-6) / 100:.2f}×" if T < 10 else "cannot tell"
-    name = "intervals" if validation.claim == "intervals" else "u"
-    left, wide = f"{name} right to within", 7
-    width, end = wide * len(left) + 12, wide * len(right) + 12
+    left_width = LETTER_OF_BADGE * len(left) + 12
+    right_width = LETTER_OF_BADGE * len(right) + 12
+
     colour = BADGE_COLOURS[validation.answer]
     words = html.escape(f"{left} {right}: {validation.answer}")
     text = 'y="14" text-anchor="middle" fill="#fff"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + end}" height="20" '
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        f'width="{left_width + right_width}" height="20" '
         f'role="img" aria-label="{words}"><title>{words}</title>'
-        f'<rect width="{width}" height="20" fill="#444"/>'
-        f'<rect x="{width}" width="{end}" height="20" fill="{colour}"/>'
+        f'<rect width="{left_width}" height="20" fill="#444"/>'
+        f'<rect x="{left_width}" width="{right_width}" height="20" fill="{colour}"/>'
         '<g font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="{width / 2:g}" {text}>{html.escape(left)}</text>'
-        f'<text x="{width + end / 2:g}" {text}>{html.escape(right)}</text></g></svg>\n'
+        f'<text x="{left_width / 2:g}" {text}>{html.escape(left)}</text>'
+        f'<text x="{left_width + right_width / 2:g}" {text}>'
+        f"{html.escape(right)}</text></g></svg>\n"
     )

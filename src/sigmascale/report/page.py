@@ -80,13 +80,29 @@ def report_html(
 
     last = after or before
     stages = [before] if after is None else [before, after]
-    first = [pictures.certificate(before, after), pictures.forest(before, after)]
-    sketches = [*first, *pictures.along(before, after)]
-    drawn = pictures.draw([*sketches, *pictures.others(before, after)])
-    table = score_rows(stages)
-    shown = pictures.shown(before, after)
-    rest = [each for name, each in last.verdicts.items() if name not in shown]
-    lesser = (*LESSER, *(f"S_{each.name}" for each in rest))
+
+    # all pictures, drawn in one go: each kind takes its own again
+    along = pictures.along(before, after)
+    others = pictures.others(before, after)
+    first_two = [pictures.certificate(before, after), pictures.forest(before, after)]
+    certificate, forest, *drawn = pictures.draw([*first_two, *along, *others])
+
+    # verdicts that are shown, and those of further features, which are folded away
+    names = pictures.shown(before, after)
+    shown = [last.verdicts[name] for name in names]
+    folded = [v for name, v in last.verdicts.items() if name not in names]
+
+    # scores, and those that few ask for, which are folded away, too
+    scores_before_after = score_rows(stages)
+    lesser = (*LESSER, *(f"S_{verdict.name}" for verdict in folded))
+    main_rows: list[Row] = []
+    lesser_rows: list[Row] = []
+    for row in scores_before_after:
+        if row.name.startswith(lesser):
+            lesser_rows.append(row)
+        else:
+            main_rows.append(row)
+
     template = environment().get_template("page.html.jinja")
     page: str = template.render(
         title=title,
@@ -97,18 +113,18 @@ def report_html(
         after=after,
         last=last,
         stages=["value"] if after is None else ["before", "after"],
-        certificate=drawn[0],
-        forest=drawn[1],
-        along=drawn[2 : len(sketches)],
-        others=drawn[len(sketches) :],
-        shown=[last.verdicts[name] for name in shown],
-        rest=rest,
+        certificate=certificate,
+        forest=forest,
+        along=drawn[: len(along)],
+        others=drawn[len(along) :],
+        shown=shown,
+        rest=folded,
         facts=_facts(last),
         over_time=_over_time(last),
         within=_within(stages),
         learned=_learned(recalibrator),
-        score_rows=[row for row in table if not row.name.startswith(lesser)],
-        lesser_rows=[row for row in table if row.name.startswith(lesser)],
+        score_rows=main_rows,
+        lesser_rows=lesser_rows,
         tail_rows=tail_rows(stages),
         cautions=[*_cautions(before, after, recalibrator)],
         tolerance=f"{last.tolerance:g}",
@@ -152,11 +168,12 @@ def write_report(
 
 def _check(before: Any, after: Any, title: Any, recalibrator: Any) -> None:
     """Refuse what is no verdict, or a verdict on other rows."""
-    for name, found in (("before", before), ("after", after)):
-        if not isinstance(found, Validation) and not (name == "after" and not found):
+    for name, given in (("before", before), ("after", after)):
+        is_left_out = name == "after" and not given
+        if not isinstance(given, Validation) and not is_left_out:
             msg = (
                 f"`{name}` must be what ss.validate returns; found "
-                f"{type(found).__name__}. Call ss.validate(p) first."
+                f"{type(given).__name__}. Call ss.validate(p) first."
             )
             raise InvalidInputError(msg)
     if not isinstance(title, str):
@@ -181,12 +198,16 @@ def _check(before: Any, after: Any, title: Any, recalibrator: Any) -> None:
 
 
 def _same_rows(before: Any, after: Any) -> bool:
+    """Return whether two sets have equal features and truths, in whatever order.
+
+    Uncertainties, and with the bias errors, are what recalibration changes.
+    """
     if before.names != after.names or before.n_rows != after.n_rows:
         return False
     pairs = list(zip(before.columns[1:], after.columns[1:], strict=True))
     if before.y_true is not None and after.y_true is not None:
-        pairs.append((before.y_true, after.y_true))  # errors change with the bias
-    return all(np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs)
+        pairs.append((before.y_true, after.y_true))
+    return all(np.array_equal(np.sort(was), np.sort(now)) for was, now in pairs)
 
 
 def environment(*, markdown: bool = False) -> Any:
@@ -319,11 +340,12 @@ def _cautions(
             "at every level, u can be too small for some inputs and too large for "
             "others."
         )
-    hidden = [x for x in getattr(recalibrator, "names_", ())[1:] if x not in rows.names]
-    if hidden:
+    fitted_features = getattr(recalibrator, "names_", ())[1:]
+    not_judged = [name for name in fitted_features if name not in rows.names]
+    if not_judged:
         yield (
-            f"Anything about {listed(hidden)}: the recalibrator knows it, and it was "
-            "not judged."
+            f"Anything about {listed(not_judged)}: the recalibrator knows it, and it "
+            "was not judged."
         )
     yield (
         "That a “yes” is a proof for features that nobody recorded, for data of "
@@ -365,39 +387,47 @@ def percent(share: float) -> str:
 def score_rows(stages: Sequence[Validation]) -> list[Row]:
     """Return scores before and after, and what perfectly calibrated rows would have."""
     cards = [stage.scores for stage in stages]
-    target, spread = cards[-1].reference.mean, cards[-1].reference.sd
-    found = []
+    rows = []
     for name in cards[-1].to_dict():
-        if name.startswith("f_v_"):
-            found += _fraction_rows(name, cards)
-            continue
-        values = [card[name] for card in cards]
         if name.startswith("within_"):
-            level = float(name.removeprefix("within_")) / 100
-            shown = f"held by intervals of {percent(level)}"
-            cells = (*(percent(each) for each in values), percent(level))
-            found.append(Row(shown, "", cells))
-            continue
-        right = ""
-        if name in target and math.isfinite(target[name]):
-            right = f"{number(target[name])} ± {spread[name]:.2g}"
-        cells = (*(number(each) for each in values), right)
-        found.append(Row(shorten(name, 60), MEANINGS.get(name, ""), cells))
+            rows.append(_coverage_row(name, cards))
+        elif name.startswith("f_v_"):
+            rows += _fraction_rows(name, cards)
+        else:
+            cells = (*(number(card[name]) for card in cards), _calibrated(name, cards))
+            rows.append(Row(shorten(name, 60), MEANINGS.get(name, ""), cells))
+
+    # by the first word; all others stay in their order
     order = {"CRPS": 0, "held": 1, "NLL": 2}
-    found.sort(key=lambda row: order.get(row.name.split()[0], 3))
-    return found
+    rows.sort(key=lambda row: order.get(row.name.split()[0], 3))
+    return rows
+
+
+def _calibrated(name: str, cards: Sequence[scores.Scorecard]) -> str:
+    """Return what a score of perfectly calibrated rows would be, with its spread."""
+    reference = cards[-1].reference
+    mean = reference.mean.get(name, math.nan)
+    if not math.isfinite(mean):
+        return ""
+    return f"{number(mean)} ± {reference.sd[name]:.2g}"
+
+
+def _coverage_row(name: str, cards: Sequence[scores.Scorecard]) -> Row:
+    """Return the row of what intervals of one level hold."""
+    level = float(name.removeprefix("within_")) / 100
+    cells = (*(percent(card[name]) for card in cards), percent(level))
+    return Row(f"held by intervals of {percent(level)}", "", cells)
 
 
 def _fraction_rows(name: str, cards: Sequence[scores.Scorecard]) -> list[Row]:
-    """Return the row of a fraction of valid bins; limits are within its cells."""
+    """Return the row of a fraction of valid bins, if there is one in all columns.
+
+    Limits stand within its cells.
+    """
     variable = name.removeprefix("f_v_")
     if any(variable not in card.valid for card in cards):
         return []
-    target = cards[-1].reference
-    right = ""
-    if name in target.draws:
-        right = f"{number(target.mean[name])} ± {target.sd[name]:.2g}"
-    cells = (*(str(card.valid[variable]) for card in cards), right)
+    cells = (*(str(card.valid[variable]) for card in cards), _calibrated(name, cards))
     return [Row(shorten(name, 60), MEANINGS["f_v"], cells)]
 
 
@@ -407,26 +437,24 @@ def tail_rows(stages: Sequence[Validation]) -> list[Row]:
     The share of errors within 1.96 u is not among them: the page says it, once.
     """
     try:
-        found = [scores.tails(stage.rows) for stage in stages]
+        tails = [scores.tails(stage.rows) for stage in stages]
     except InvalidInputError:  # of vectors, few rows, or errors that are all 0
         return []
 
-    def cells(tell: str) -> tuple[str, ...]:
-        each = [getattr(x, tell) for x in found]
-        return tuple(
-            number(x)
-            if isinstance(x, float)
-            else f"{number(x.value)} [{number(x.low)}, {number(x.high)}]"
-            for x in each
-        )
+    def row(name: str, note: str, attribute: str, right: str) -> Row:
+        cells = []
+        for of_stage in tails:
+            value = getattr(of_stage, attribute)
+            if isinstance(value, float):
+                cells.append(number(value))
+            else:  # with its interval
+                limits = f"[{number(value.low)}, {number(value.high)}]"
+                cells.append(f"{number(value.value)} {limits}")
+        return Row(name, note, (*cells, right))
 
     return [
-        Row("RCE", "(RMV − RMSE) / RMV, with its interval", (*cells("rce"), "0")),
-        Row("ZMS", "with its interval", (*cells("zms"), "1")),
-        Row("ν", "degrees of freedom of Student's t for z", (*cells("nu"), "above 4")),
-        Row(
-            "skewness of z²",
-            "above 0.8, a few rows decide",
-            (*cells("skewness_z2"), ""),
-        ),
+        row("RCE", "(RMV − RMSE) / RMV, with its interval", "rce", "0"),
+        row("ZMS", "with its interval", "zms", "1"),
+        row("ν", "degrees of freedom of Student's t for z", "nu", "above 4"),
+        row("skewness of z²", "above 0.8, a few rows decide", "skewness_z2", ""),
     ]

@@ -37,12 +37,12 @@ def draw(sketches: Iterable[Picture], *, alone: bool = False) -> list[Picture]:
     """Draw pictures as SVG for the inside of a page, or as files of their own."""
     drawn = []
     with plots.drawing() as new_figure:
-        for number, each in enumerate(track(sketches, "drawing")):
-            figure = new_figure(each.size)
-            each.paint(ax=figure.subplots())
-            words = {"title": each.title, "description": each.caption}
+        for number, sketch in enumerate(track(sketches, "drawing")):
+            figure = new_figure(sketch.size)
+            sketch.paint(ax=figure.subplots())
+            words = {"title": sketch.title, "description": sketch.caption}
             svg = plots.svg(figure, key=f"p{number}", alone=alone, **words)
-            drawn.append(replace(each, svg=svg))
+            drawn.append(replace(sketch, svg=svg))
     return drawn
 
 
@@ -51,11 +51,11 @@ def forest(before: Validation, after: Validation | None) -> Picture:
     last = after or before
     names = shown(before, after)
 
-    def some(found: Validation) -> Validation:
-        verdicts = {name: found.verdicts[name] for name in names}
-        return replace(found, verdicts=verdicts)
+    def of_names(validation: Validation) -> Validation:
+        verdicts = {name: validation.verdicts[name] for name in names}
+        return replace(validation, verdicts=verdicts)
 
-    paint = partial(plots.verdicts, some(before), after and some(after))
+    paint = partial(plots.verdicts, of_names(before), after and of_names(after))
     caption = (
         "Each question: the range in which all its parts lie, and the worst part, or "
         "what is at fault with the limit that it surely exceeds (tick). The band, "
@@ -81,23 +81,20 @@ def certificate(before: Validation, after: Validation | None) -> Picture:
 def along(before: Validation, after: Validation | None) -> list[Picture]:
     """Return the pictures along variables, that at fault first."""
     last = after or before
-    return [
-        Picture(
-            name,
-            variable(name),
-            last.verdicts[name].sentence,
-            partial(plots.local, before, after, by=name),
-        )
-        for name in variables(before, after)
-    ]
+    pictures = []
+    for name in variables(before, after):
+        paint = partial(plots.local, before, after, by=name)
+        caption = last.verdicts[name].sentence
+        pictures.append(Picture(name, variable(name), caption, paint))
+    return pictures
 
 
 def shown(before: Validation, after: Validation | None) -> list[str]:
     """Return the questions that are shown: of many features, those most at fault."""
-    some = {*NOT_VARIABLES, *variables(before, after)}
+    drawn = {*NOT_VARIABLES, *variables(before, after)}
     if after is not None:  # if u has become constant, nothing is asked jointly
-        some &= {*after.verdicts}
-    return [name for name in before.verdicts if name in some]
+        drawn &= after.verdicts.keys()
+    return [name for name in before.verdicts if name in drawn]
 
 
 def variables(before: Validation, after: Validation | None = None) -> list[str]:
@@ -105,14 +102,15 @@ def variables(before: Validation, after: Validation | None = None) -> list[str]:
 
     What was wrong before stays in sight where nothing is wrong after.
     """
-    found = after if after is not None and after.answer == "no" else before
-    names = [name for name in found.verdicts if name not in NOT_VARIABLES]
+    stage = after if after is not None and after.answer == "no" else before
+    names = [name for name in stage.verdicts if name not in NOT_VARIABLES]
 
     def how_right(name: str) -> tuple[bool, bool, float]:
-        verdict, worst = found.verdicts[name], found.verdicts[name].worst
-        off = 1.0 if worst is None else abs(math.log(max(worst.estimate, 1e-9)))
-        is_worst = found.worst is not None and found.worst.column == name
-        return not is_worst, verdict.answer != "no", -off
+        verdict = stage.verdicts[name]
+        worst = verdict.worst
+        off_by = 1.0 if worst is None else abs(math.log(max(worst.estimate, 1e-9)))
+        is_worst = stage.worst is not None and stage.worst.column == name
+        return not is_worst, verdict.answer != "no", -off_by
 
     return sorted(names, key=how_right)[:MOST_VARIABLES]
 
@@ -126,14 +124,14 @@ def others(before: Validation, after: Validation | None) -> list[Picture]:
     """Return what papers on uncertainty print, before and after in one picture."""
     stages = [before] if after is None else [before, after]
     rows = [stage.rows for stage in stages]
-    found: list[Picture] = []
+    pictures: list[Picture] = []
 
-    def add(title: str, words: str, make: Callable[[Any], Any], paint: Any) -> None:
+    def add(title: str, caption: str, make: Callable[[Any], Any], paint: Any) -> None:
         try:
-            results = [make(each) for each in rows]
+            results = [make(p) for p in rows]
         except InvalidInputError:  # of too few rows, or of errors that are all 0
             return
-        found.append(Picture("", title, words, partial(paint, *results)))
+        pictures.append(Picture("", title, caption, partial(paint, *results)))
 
     if not before.rows.is_vector:
         add(
@@ -165,8 +163,9 @@ def others(before: Validation, after: Validation | None) -> list[Picture]:
         plots.confidence_curve,
     )
     caption = "Each error against its uncertainty, with what u claims."
-    found.append(Picture("", "Errors", caption, partial(plots.errors, *rows)))
+    pictures.append(Picture("", "Errors", caption, partial(plots.errors, *rows)))
     if not before.rows.is_vector:
         caption = "Errors within their 90 % intervals, row by row."
-        found.append(Picture("", "Intervals", caption, partial(plots.intervals, *rows)))
-    return found
+        paint = partial(plots.intervals, *rows)
+        pictures.append(Picture("", "Intervals", caption, paint))
+    return pictures
