@@ -59,31 +59,34 @@ class Apply(Uncertain, Reading):
 
         refuse_input(self.output, (*self.files, self.recalibrator))
         written_kind(self.output)  # is checked before anything is read
-        levels = (self.coverage, *self.quantiles)
-        if wrong := [level for level in levels if not 0 < level < 1]:
-            refuse(f"shares and levels must lie between 0 and 1; found {wrong[0]:g}.")
+        for level in (self.coverage, *self.quantiles):
+            if not 0 < level < 1:
+                refuse(f"shares and levels must lie between 0 and 1; found {level:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
         with table.told(), working("recalibrating"), told_at_the_end():
             lazy, new = self._recalibrated(table, recalibrator)
             write(lazy, self.output, self.separator, self.decimal)
-        of = "error" if table.schema.prediction is None else "value"
+
+        is_of_errors = table.schema.prediction is None
         told = {
             "rows": table.n_rows,
             "dropped": table.dropped,
             "output": self.output,
             "columns": new,
             "quantity": "standard deviation",
-            "distribution_of": of,
+            "distribution_of": "error" if is_of_errors else "value",
         }
-        dropped = f"{table.dropped} with missing values left out; "
+        u, low, high = new[:3]
+        dropped = ""
+        if table.dropped:
+            dropped = f"{table.dropped} with missing values left out; "
         words = (
-            f"Written: {self.output} ({table.n_rows} rows; "
-            f"{dropped if table.dropped else ''}new columns {', '.join(new)}). "
-            f"{new[0]} holds standard deviations; "
+            f"Written: {self.output} ({table.n_rows} rows; {dropped}"
+            f"new columns {', '.join(new)}). {u} holds standard deviations; "
             f"{100 * self.coverage:.4g} % of "
-            f"{'errors' if of == 'error' else 'true values'} are to lie between "
-            f"{new[1]} and {new[2]}."
+            f"{'errors' if is_of_errors else 'true values'} are to lie between "
+            f"{low} and {high}."
         )
         return CommandResult(told, wrapped(words), recalibrator=recalibrator)
 
@@ -105,7 +108,9 @@ class Apply(Uncertain, Reading):
         u = self.name or f"{schema.uncertainty if is_u else 'u'}{RECALIBRATED}"
 
         # numbers stand beside the cells of the file, which are kept as they are
-        typed = {f"{name} {PLACE}": x for name, x in table.inputs().items()}
+        typed = {}
+        for name, column in table.inputs().items():
+            typed[f"{name} {PLACE}"] = column
         names = list(typed)
         if schema.min_std is not None:
             typed[names[0]] = typed[names[0]].clip(schema.min_std)
@@ -114,13 +119,13 @@ class Apply(Uncertain, Reading):
         new = {}
         for ending in ("", "_low", "_high", *(f"_q{p:g}" for p in self.quantiles)):
             new[f"{u}{ending}"] = f"{u}{ending}"
-        about = None
+        prediction = None
         if schema.prediction is not None:
-            about = f"{schema.prediction} {PLACE}"
-            typed[about] = rows.number(schema.prediction)
+            prediction = f"{schema.prediction} {PLACE}"
+            typed[prediction] = rows.number(schema.prediction)
             if recalibrator.bias_ is not None:
                 corrected = f"{'' if made else schema.prediction}{RECALIBRATED}"
-                new[corrected.lstrip("_")] = f"{about}{RECALIBRATED}"
+                new[corrected.lstrip("_")] = f"{prediction}{RECALIBRATED}"
         if taken := [name for name in new if name in old]:
             refuse(
                 f"there is a column {quoted(taken[0])} already. Choose another with "
@@ -131,11 +136,13 @@ class Apply(Uncertain, Reading):
             rows.frame.with_columns(**typed),
             y_std=names[0],
             features=names[1:],
-            y_pred=about,
+            y_pred=prediction,
             quantiles=self.quantiles,
             interval=self.coverage,
             name=u,
         )
+
+        # the columns of the file, with types where the format has some, and the new
         added = [pl.col(column).alias(name) for name, column in new.items()]
         kept: list[Any] = [pl.col(name) for name in old]
         if table.kinds & set(UNTYPED) and written_kind(self.output) not in UNTYPED:

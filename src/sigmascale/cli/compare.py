@@ -53,23 +53,29 @@ class Compare(Columns, Reading):
                 "nothing to compare with: name --versus COLUMN, --recalibrator JSON or "
                 "--calibration FILE."
             )
+
+        # recalibrators, by name, and the columns that they know
         was = None
         fitted = {}
         for file in self.recalibrators:
             fitted[file], schema = load_fitted(file)
             was = schema if was is None else _union(was, schema, file)
         if self.calibration is not None:
-            known = InputTable.open([self.calibration], self, was)
-            was = known.schema
-            fitted |= self._every(known)
-        said: dict[str, Any] = {"exclude": (*self.exclude, *self.versus)}
-        if not self.all_features:
-            said["exclude"] = self.exclude
+            calibration = InputTable.open([self.calibration], self, was)
+            was = calibration.schema
+            fitted |= self._every(calibration)
+
+        # the table; other uncertainties in it are no features
+        said: dict[str, Any] = {}
         if self.calibration is not None:  # features are those of that table
-            said |= {"features": (), "labels": (), "exclude": (), "all_features": False}
+            said = {"features": (), "labels": (), "exclude": (), "all_features": False}
+        elif self.all_features:
+            said = {"exclude": (*self.exclude, *self.versus)}
         table = InputTable.open(self.files, self, was, also=self.versus, **said)
         if table.is_large and self.versus:
             refuse(f"--versus needs all rows in memory: pass --most {table.n_rows}.")
+
+        # its rows with each uncertainty, and as each recalibrator makes them
         p = table.predictions()
         models = {"raw" if fitted else table.schema.uncertainty: p}
         for name in self.versus:
@@ -83,26 +89,26 @@ class Compare(Columns, Reading):
         words = [wrapped(*table.about_columns()), "", str(comparison)]
         return CommandResult(told, "\n".join(words))
 
-    def _every(self, known: InputTable) -> dict[str, Recalibrator]:
+    def _every(self, calibration: InputTable) -> dict[str, Recalibrator]:
         """Return every recalibrator, fitted on a table."""
         from ..recalibrator import Recalibrator
         from ..scaling import SCALINGS
 
-        p = known.predictions()
+        p = calibration.predictions()
         fitted = {}
-        with known.told():
+        with calibration.told():
             for name, scaling in track(SCALINGS.items(), "fitting"):
                 recalibrator = Recalibrator(scaling(), random_state=self.seed)
                 fitted[name] = recalibrator.fit(p)
         return fitted
 
 
-def _union(one: Schema, other: Schema, file: str) -> Schema:
-    """Return the columns that two recalibrators need, which tell of the same u."""
-    fields = ("uncertainty", "is_variance", "made_of", "levels", "min_std")
-    if any(getattr(one, name) != getattr(other, name) for name in fields):
-        refuse(f"{file}: was fitted on another uncertainty, {other.uncertainty}.")
-    numbers = dict.fromkeys((*one.numbers, *other.numbers))
-    labels = dict.fromkeys((*one.labels, *other.labels))
-    union: Schema = replace(one, numbers=tuple(numbers), labels=tuple(labels))
+def _union(known: Schema, schema: Schema, file: str) -> Schema:
+    """Return the columns that all recalibrators need so far; refuse another u."""
+    for name in ("uncertainty", "is_variance", "made_of", "levels", "min_std"):
+        if getattr(known, name) != getattr(schema, name):
+            refuse(f"{file}: was fitted on another uncertainty, {schema.uncertainty}.")
+    numbers = dict.fromkeys((*known.numbers, *schema.numbers))
+    labels = dict.fromkeys((*known.labels, *schema.labels))
+    union: Schema = replace(known, numbers=tuple(numbers), labels=tuple(labels))
     return union

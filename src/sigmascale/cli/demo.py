@@ -13,7 +13,7 @@ from .options import PASSED, Command, CommandResult, option, refuse, wrapped
 if TYPE_CHECKING:
     from ..predictions import Predictions
 
-LEAST_MOLECULES = 1000  # molecules
+LEAST_MOLECULES = 1000
 REPORTED = "boosted"  # which of the recalibrators the report is about
 
 
@@ -43,35 +43,46 @@ class Demo(Command):
 
         if self.rows < LEAST_MOLECULES:
             refuse(f"--rows must be at least {LEAST_MOLECULES}; found {self.rows}.")
+
+        # the files, which are told in this order
         folder = Path(self.out)
         folder.mkdir(parents=True, exist_ok=True)  # or fail now, not at the end
         names = ("calibration.csv", "test.csv", "recalibrator.json", "verdicts.svg")
         files = [str(folder / name) for name in (*names, "report.html")]
-        known, test, truth = self._halves(files)
+        calibration_file, test_file, json_file, picture, report = files
+
+        # one half as each recalibrator makes it that was fitted to the other
+        calibration, test, truth = self._halves(calibration_file, test_file)
         models = {"raw": test}
         fitted = {}
         with quiet():
             for name, scaling in track(SCALINGS.items(), "fitting"):
                 recalibrator = Recalibrator(scaling(), random_state=self.seed)
-                fitted[name] = recalibrator.fit(known)
+                fitted[name] = recalibrator.fit(calibration)
                 models[name] = recalibrator.apply(test)
+
+        # how right these are: by judging, and by the truth, which is known here
         with working("judging the uncertainties"):
             comparison = compare(models)
             before = validate(models["raw"], rng=self.seed)
             after = validate(models[REPORTED], rng=self.seed)
-        schema = Schema("u", numbers=("mass", "hetero"), error=("E",))
-        save(fitted[REPORTED], files[2], {"schema": schema.to_dict()})
-        with working("writing the report"):
-            with plots.drawing() as figure, whole_file(Path(files[3])) as part:
-                shape = figure((6.5, 1 + 0.36 * len(before.verdicts)))
-                plots.verdicts(before, after, ax=shape.add_subplot())
-                part.write_text(plots.svg(shape, alone=True), encoding="utf-8")
-            how: dict[str, Any] = {"title": "Synthetic molecules, recalibrated"}
-            write_report(files[4], before, after, recalibrator=fitted[REPORTED], **how)
         distances = {}
         for name, p in models.items():
             log_ratio = np.log(p.y_std / truth)
             distances[name] = float(np.expm1(np.sqrt(np.mean(log_ratio**2))))
+
+        # the recalibrator, the picture and the report
+        recalibrator = fitted[REPORTED]
+        schema = Schema("u", numbers=("mass", "hetero"), error=("E",))
+        save(recalibrator, json_file, {"schema": schema.to_dict()})
+        with working("writing the report"):
+            with plots.drawing() as new_figure, whole_file(Path(picture)) as part:
+                figure = new_figure((6.5, 1 + 0.36 * len(before.verdicts)))
+                plots.verdicts(before, after, ax=figure.add_subplot())
+                part.write_text(plots.svg(figure, alone=True), encoding="utf-8")
+            how: dict[str, Any] = {"title": "Synthetic molecules, recalibrated"}
+            write_report(report, before, after, recalibrator=recalibrator, **how)
+
         headline = after.compared_with(before)
         told = {
             "files": files,
@@ -95,10 +106,12 @@ class Demo(Command):
             "\nWritten: both halves, the recalibrator, a picture and the report:",
             *(f"  {file}" for file in files),
         ]
-        result = (before, after, fitted[REPORTED])
-        return CommandResult(told, "\n".join(words), PASSED, *result)
+        text = "\n".join(words)
+        return CommandResult(told, text, PASSED, before, after, recalibrator)
 
-    def _halves(self, files: list[str]) -> tuple[Predictions, Predictions, Any]:
+    def _halves(
+        self, first_file: str, second_file: str
+    ) -> tuple[Predictions, Predictions, Any]:
         """Write two halves; return their predictions, and the truth of the second."""
         import numpy as np
         import polars as pl
@@ -111,11 +124,12 @@ class Demo(Command):
         p = data.predictions
         half = self.rows // 2
         features = dict(zip(("mass", "hetero"), p.features.values(), strict=True))
-        table = pl.DataFrame(
-            {"E": p.error, "u": p.y_std, **features, "OxNy": data.group}
-        )
-        write(table[:half].lazy(), files[0])
-        write(table[half:].lazy(), files[1])
+        columns = {"E": p.error, "u": p.y_std, **features, "OxNy": data.group}
+        table = pl.DataFrame(columns)
+        write(table[:half].lazy(), first_file)
+        write(table[half:].lazy(), second_file)
+
         p = Predictions(y_std=p.y_std, error=p.error, features=features)
-        first, second = np.arange(half), np.arange(half, self.rows)
-        return p.take(first), p.take(second), np.asarray(data.true_std)[half:]
+        first = p.take(np.arange(half))
+        second = p.take(np.arange(half, self.rows))
+        return first, second, np.asarray(data.true_std)[half:]

@@ -75,15 +75,20 @@ class Fit(Columns, Reading):
                 refuse(
                     "--report is about rows that were not fitted: pass --test-share."
                 )
-        known = ("u", *self.labels)
-        others = [name for name in (*self.by, *self.parts) if name not in known]
-        features = tuple(dict.fromkeys((*self.features, *others)))
-        table = InputTable.open(self.files, self, gaps=None, features=features)
+
+        # rows to fit, and rows to judge by; columns of options are features, too
+        features = dict.fromkeys(self.features)
+        for name in (*self.by, *self.parts):
+            if name not in ("u", *self.labels):
+                features[name] = None
+        table = InputTable.open(self.files, self, gaps=None, features=tuple(features))
         p = table.predictions()
-        held = None
+        held_out = None
         if self.test_share is not None:
             with table.told():
-                p, held = parted(p, self.test_share, self.seed)
+                p, held_out = parted(p, self.test_share, self.seed)
+
+        # the recalibrator, and what it says of itself
         recalibrator = Recalibrator(
             self._scaling(),
             bias=self.bias,
@@ -94,38 +99,48 @@ class Fit(Columns, Reading):
         )
         with table.told(), working("fitting"):
             recalibrator.fit(p)
-        schema = {"schema": table.schema.to_dict()}
-        told: dict[str, Any] = {"data": table.to_dict(), "scaling": self.scaling}
-        told |= {
-            "words": recalibrator.describe(),
+        description = recalibrator.describe()
+        factors = _factors(recalibrator, p)
+        told: dict[str, Any] = {
+            "data": table.to_dict(),
+            "scaling": self.scaling,
+            "words": description,
             "cautions": [*recalibrator.cautions_],
+            "fitted": len(p),
+            "factors": factors,
         }
-        told |= {"fitted": len(p), "factors": _factors(recalibrator, p)}
         words = [
             wrapped(*table.about_columns()),
             "",
-            wrapped(*told["words"].splitlines()),
+            wrapped(*description.splitlines()),
+            wrapped(_in_words(factors)),
         ]
-        words += [wrapped(_in_words(told["factors"]))]
+
+        # verdicts on the rows that were not fitted
         before = after = None
-        if held is not None:
+        if held_out is not None:
             with table.told(), working("judging the rows that were not fitted"):
-                before = validate(held, rng=self.seed)
-                after = validate(recalibrator.apply(held), rng=self.seed)
-            told |= {"judged": len(held), "before": before.to_dict()}
-            told |= {"after": after.to_dict()}
-            told["headline_after"] = after.compared_with(before)
-            words += ["", f"Judged by {len(held):,} rows that were not fitted:"]
-            words += [wrapped(told["headline_after"]), "", in_options(after, self)]
+                before = validate(held_out, rng=self.seed)
+                after = validate(recalibrator.apply(held_out), rng=self.seed)
+            headline = after.compared_with(before)
+            told["judged"] = len(held_out)
+            told["before"] = before.to_dict()
+            told["after"] = after.to_dict()
+            told["headline_after"] = headline
+            words += ["", f"Judged by {len(held_out):,} rows that were not fitted:"]
+            words += [wrapped(headline), "", in_options(after, self)]
             words += reported(self, before, after, recalibrator)
+
+        # the file, and how it is used
         told["output"] = self.output
+        schema = {"schema": table.schema.to_dict()}
         if self.output == "-":
             to_standard_output(dumps(recalibrator, schema))
             words = []
         else:
             save(recalibrator, self.output, schema)
             words.append(f"\nSaved: {self.output}. To use it:")
-            if held is None:
+            if held_out is None:
                 check = f"check TEST.csv --recalibrator {self.output}"
                 words.append(f"  sigmascale {check}")
             words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
@@ -145,12 +160,17 @@ class Fit(Columns, Reading):
             )
         scaling = SCALINGS[self.scaling]
         by = self.by if len(self.by) > 1 else next(iter(self.by), None)
-        given = {"n_bins": self.bins, "by": by, "loss": self.loss}
-        given = {name: value for name, value in given.items() if value is not None}
+        options = {"n_bins": self.bins, "by": by, "loss": self.loss}
         parameters = inspect.signature(scaling).parameters
-        if unknown := [name for name in given if name not in parameters]:
-            option = {"n_bins": "--bins"}.get(unknown[0], f"--{unknown[0]}")
-            refuse(f"{option} is not for --scaling {self.scaling}, but for binwise.")
+        given = {}
+        for name, value in options.items():
+            if value is not None:
+                given[name] = value
+                if name not in parameters:
+                    flag = "--bins" if name == "n_bins" else f"--{name}"
+                    refuse(
+                        f"{flag} is not for --scaling {self.scaling}, but for binwise."
+                    )
         return scaling(**given)
 
 
@@ -183,5 +203,9 @@ def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
 def _in_words(factors: dict[str, float]) -> str:
     """Return what uncertainties are multiplied by, unless one factor says it."""
     least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
-    words = f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
-    return "" if least == most else f"{words}{high}, {median} in the median."
+    if least == most:
+        return ""
+    return (
+        f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
+        f"{high}, {median} in the median."
+    )

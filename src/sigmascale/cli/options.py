@@ -35,8 +35,16 @@ from ..exceptions import InvalidInputError
 
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
 COMMANDS = [
-    *("check", "fit", "apply", "compare", "watch", "verify"),
-    *("show", "export", "app", "demo"),
+    "check",
+    "fit",
+    "apply",
+    "compare",
+    "watch",
+    "verify",
+    "show",
+    "export",
+    "app",
+    "demo",
 ]
 ABOUT = "Honest error bars for regression: check, recalibrate and compare them."
 
@@ -67,10 +75,14 @@ def option(
 
     The first page of help shows options that are `common`.
     """
-    about = {"help": words, "metavar": metavar, "name": name}
-    return dataclasses.field(
-        default=default, metadata=about | {"short": short, "common": common}
-    )
+    about = {
+        "help": words,
+        "metavar": metavar,
+        "name": name,
+        "short": short,
+        "common": common,
+    }
+    return dataclasses.field(default=default, metadata=about)
 
 
 def argument(words: str, metavar: str, default: Any = MISSING) -> Any:
@@ -125,8 +137,9 @@ def wrapped(*paragraphs: str) -> str:
     These intervals hold
     """
     text = "\n".join(filter(None, paragraphs))
-    tied = re.sub(r"(?<=\d) (?=[%u±])", "\xa0", text).splitlines()
-    return "\n".join(fill(words, WIDTH - 1) for words in tied).replace("\xa0", " ")
+    tied = re.sub(r"(?<=\d) (?=[%u±])", "\xa0", text)
+    lines = [fill(line, WIDTH - 1) for line in tied.splitlines()]
+    return "\n".join(lines).replace("\xa0", " ")
 
 
 # -- groups of options -----------------------------------------------------------------
@@ -196,6 +209,8 @@ class Command:
             refuse(
                 f"`command` must be one of {', '.join(COMMANDS)}; found {name!r:.80}."
             )
+
+        # each value as the field of the command has it; what is left over is unknown
         of_command = command(str(name))
         hints = get_type_hints(of_command)
         values = {}
@@ -286,35 +301,53 @@ ORDER = {Uncertain: 1, Columns: 2, Reading: 3, Command: 4}  # in pages of help
 
 def _checked(field: Field[Any], hint: Any, value: Any) -> Any:
     """Return a value of JSON as a field of this type has it."""
-    kind, many, optional, choices = _shape(hint)
-    if value is None and optional:
+    shape = Shape.of(hint)
+    if value is None and shape.is_optional:
         return None
     values = value if isinstance(value, list) else [value]
-    allowed = (int, float) if kind is float else (kind,)
-    is_right = isinstance(value, list) is many
+    allowed = (int, float) if shape.kind is float else (shape.kind,)
+    is_right = isinstance(value, list) is shape.is_many
     for item in values:
-        is_right &= type(item) in allowed and (not choices or item in choices)
+        is_choice = not shape.choices or item in shape.choices
+        is_right = is_right and type(item) in allowed and is_choice
     if not is_right:
-        must = "a list of " if many else "of "
-        must += ", ".join(choices) if choices else f"type {kind.__name__}"
+        must = "a list of " if shape.is_many else "of "
+        must += ", ".join(shape.choices) or f"type {shape.kind.__name__}"
         refuse(f"`{field.name}` must be {must}; found {json.dumps(value):.80}.")
-    values = [kind(item) for item in values]
-    return tuple(values) if many else values[0]
+    values = [shape.kind(item) for item in values]
+    return tuple(values) if shape.is_many else values[0]
 
 
-def _shape(hint: Any) -> tuple[type, bool, bool, tuple[str, ...]]:
-    """Return a field's plain type, whether it is several or none, and its choices."""
-    many = get_origin(hint) is tuple
-    optional = NoneType in get_args(hint)
-    hint = get_args(hint)[0] if many or optional else hint
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    return (str if choices else hint), many, optional, choices
+@dataclass(frozen=True)
+class Shape:
+    """What a field holds: values of one kind, one or many or none, or some choices.
+
+    >>> Shape.of(tuple[float, ...]).is_many, Shape.of(Literal["a", "b"]).choices
+    (True, ('a', 'b'))
+    """
+
+    kind: type
+    is_many: bool
+    is_optional: bool
+    choices: tuple[str, ...]
+
+    @classmethod
+    def of(cls, hint: Any) -> Shape:
+        """Return what the type of a field says."""
+        is_many = get_origin(hint) is tuple
+        is_optional = NoneType in get_args(hint)
+        if is_many or is_optional:
+            hint = get_args(hint)[0]
+        if get_origin(hint) is Literal:
+            return cls(str, is_many, is_optional, get_args(hint))
+        return cls(hint, is_many, is_optional, ())
 
 
 # -- the command line ------------------------------------------------------------------
 
 
 def _flag(field: Field[Any]) -> str:
+    """Return what is typed for an option."""
     return f"--{field.metadata['name'] or field.name.replace('_', '-')}"
 
 
@@ -341,6 +374,8 @@ def parse(words: list[str] | None = None) -> Command:
     'auto'
     """
     words = sys.argv[1:] if words is None else words
+
+    # the command, or a page about all of them
     name = words[0] if words else "--help"
     if name == "--version":
         from .._support.version import __version__
@@ -352,32 +387,34 @@ def parse(words: list[str] | None = None) -> Command:
         raise SystemExit(PASSED)
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
-        hint = (
-            f"Did you mean {near[0]!r}?" if near else f"It is {' or '.join(COMMANDS)}."
-        )
+        hint = f"It is {' or '.join(COMMANDS)}."
+        if near:
+            hint = f"Did you mean {near[0]!r}?"
         refuse(f"there is no command {name!r:.80}. {hint}")
+
+    # options, which end where -- says so
     cls = command(name)
     end = words.index("--") if "--" in words else len(words)
     parser = _Parser(cls)
-    options, others = parser.parse_known_args(words[1:end])
-    if unknown := list(filter(_is_flag, others)):
+    options, arguments = parser.parse_known_args(words[1:end])
+    if unknown := list(filter(_is_flag, arguments)):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     values = vars(options)
-    arguments = [*others, *words[end + 1 :]]
+    arguments += words[end + 1 :]
 
     # arguments are known by their place; the last may take all that are left
     hints = get_type_hints(cls)
     for field in fields(cls):
-        many = get_origin(hints[field.name]) is tuple
+        is_many = Shape.of(hints[field.name]).is_many
         if "name" not in field.metadata:
             if not arguments and field.default is MISSING:
                 parser.error(f"{field.metadata['metavar']} is missing")
-            if many:
+            if is_many:
                 values[field.name] = arguments
                 arguments = []
             else:
                 values[field.name] = arguments.pop(0) if arguments else None
-        if many:
+        if is_many:
             values[field.name] = tuple(values[field.name] or ())
     if arguments:
         parser.error(f"unrecognized arguments: {' '.join(arguments)}")
@@ -400,11 +437,14 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, cls: type[Command], page: str = "") -> None:
         self.cls = cls
         self.page = page
+
+        # usage, what the command does, and examples
         arguments = [field for field in fields(cls) if "name" not in field.metadata]
         shown = " ".join(map(_shown, arguments))
-        examples = ["Examples:", *(f"  {example}" for example in cls.examples)]
         if len(cls.examples) == 1:
             examples = [f"Example: {cls.examples[0]}"]
+        else:
+            examples = ["Examples:", *(f"  {example}" for example in cls.examples)]
         super().__init__(
             f"sigmascale {cls.verb()}",
             usage=f"sigmascale {cls.verb()} {shown} [OPTIONS]",
@@ -416,10 +456,12 @@ class _Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             add_help=False,
         )
+
+        # options in groups: first those of the command itself
         hints = get_type_hints(cls)
-        own = self.add_argument_group("Options")
-        groups = {"Options": own}
-        in_order = sorted(fields(cls), key=lambda x: ORDER.get(_owner(cls, x), 0))
+        first_group = self.add_argument_group("Options")
+        groups = {"Options": first_group}
+        in_order = sorted(fields(cls), key=lambda one: ORDER.get(_owner(cls, one), 0))
         for field in in_order:
             owner = _owner(cls, field)
             title = "Options"
@@ -428,7 +470,7 @@ class _Parser(argparse.ArgumentParser):
             if title not in groups:
                 groups[title] = self.add_argument_group(title)
             self._add(groups[title], field, hints[field.name])
-        own.add_argument(
+        first_group.add_argument(
             *("-h", "--help"),
             nargs="?",
             metavar="all",
@@ -438,43 +480,53 @@ class _Parser(argparse.ArgumentParser):
         )
 
     def _add(self, group: Any, field: Field[Any], hint: Any) -> None:
+        """Add a field of the command to a group of options."""
         about = field.metadata
-        how: dict[str, Any] = {"help": about["help"], "metavar": about["metavar"]}
-        kind, many, _, choices = _shape(hint)
-        required = field.default is MISSING
-        if choices:
-            how["choices"] = choices
+        shape = Shape.of(hint)
+        settings = {"help": about["help"], "metavar": about["metavar"]}
+        if shape.choices:
+            settings["choices"] = shape.choices
         if "name" not in about:  # `parse` finds them by their place
             if self.page:
-                group.add_argument(field.name, **how)
+                group.add_argument(field.name, **settings)
             return
-        if kind is bool:
-            del how["metavar"]
-            how["action"] = "store_true"
-        elif many and kind is float:
-            how["type"] = _levels
+
+        # how often it is typed, and what is read from it
+        is_required = field.default is MISSING
+        if shape.kind is bool:
+            del settings["metavar"]
+            settings["action"] = "store_true"
+        elif shape.is_many and shape.kind is float:
+            settings["type"] = _levels
         else:
-            how |= {"type": kind, "required": required}
-            how |= {"action": "append"} if many else {"default": field.default}
-            if required:
-                how["help"] += " [required]"
+            settings["type"] = shape.kind
+            settings["required"] = is_required
+            if shape.is_many:
+                settings["action"] = "append"
+            else:
+                settings["default"] = field.default
+            if is_required:
+                settings["help"] += " [required]"
             elif field.default not in (None, ()):
-                how["help"] += f" [{field.default}]"
-        if not (about["common"] or required or self.page == "all"):
-            how["help"] = argparse.SUPPRESS
+                settings["help"] += f" [{field.default}]"
+
+        # the first page of help has common options alone
+        if not (about["common"] or is_required or self.page == "all"):
+            settings["help"] = argparse.SUPPRESS
         flags = filter(None, [about["short"], _flag(field)])
-        group.add_argument(*flags, dest=field.name, **how)
+        group.add_argument(*flags, dest=field.name, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and which option may be meant."""
         hint = f"See sigmascale {self.cls.verb()} --help."
-        if message.startswith("unrecognized arguments:"):
-            known: list[str] = []
+        if message.startswith("unrecognized arguments: -"):
+            flags: list[str] = []
             for action in self._actions:
-                known += action.option_strings
-            word = message.split(": ", 1)[1].split()[0].split("=")[0]
-            near = get_close_matches(word, known, 1) if word.startswith("-") else []
-            hint = f"Did you mean {near[0]}? {hint}" if near else hint
+                flags += action.option_strings
+            words = message.removeprefix("unrecognized arguments: ").split()
+            near = get_close_matches(words[0].split("=")[0], flags, 1)
+            if near:
+                hint = f"Did you mean {near[0]}? {hint}"
         refuse(f"sigmascale {self.cls.verb()}: {message}. {hint}")
 
 
@@ -498,8 +550,10 @@ def _owner(cls: type[Command], field: Field[Any]) -> type[Any]:
 
 
 def _shown(field: Field[Any]) -> str:
-    many = "tuple" in str(field.type)
-    shown = f"{field.metadata['metavar']}{'...' if many else ''}"
+    """Return an argument as the line of usage has it: FILE... or [FILE]."""
+    shown = field.metadata["metavar"]
+    if "tuple" in str(field.type):
+        shown += "..."
     return shown if field.default is MISSING else f"[{shown}]"
 
 

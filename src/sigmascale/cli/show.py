@@ -32,9 +32,10 @@ class Show(Command):
             "features": features,
             "schema": extra.get("schema"),
         }
-        columns = ", ".join(["u", *features])
         if told["schema"] is not None:
             columns = str(Schema.from_dict(told["schema"]))
+        else:  # it was not fitted to a table
+            columns = ", ".join(["u", *features])
         words = wrapped(f"{self.recalibrator}: {told['words']}", f"Columns: {columns}.")
         return CommandResult(told, words, recalibrator=recalibrator)
 
@@ -100,10 +101,7 @@ class App(Command):
         from ..app.server import serve
 
         file = None if self.file is None else Path(self.file)
-        how: dict[str, Any] = {
-            "host": self.host,
-            "port": self.port,
-            "largest": self.largest * 2**20,
-        }
-        serve(file, open_browser=not self.no_browser, **how)
+        address: dict[str, Any] = {"host": self.host, "port": self.port}
+        largest = self.largest * 2**20  # bytes
+        serve(file, open_browser=not self.no_browser, largest=largest, **address)
         return CommandResult({})

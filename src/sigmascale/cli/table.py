@@ -62,7 +62,8 @@ class TypedColumns:
     """A frame whose columns are numbers or text, as somebody asks for them."""
 
     def __init__(self, frame: pl.LazyFrame, decimal: str) -> None:
-        self.frame, self.decimal = frame, decimal
+        self.frame = frame
+        self.decimal = decimal
 
     @cached_property
     def schema(self) -> pl.Schema:
@@ -138,6 +139,8 @@ class TypedColumns:
         then the text is found.
         """
         kinds = self.kinds(self.names)
+
+        # the columns of errors and uncertainties, which may be mixed
         plain = replace(choice, features=(), labels=(), exclude=(), all_features=False)
         may_be_numbers = {name for name, kind in kinds.items() if kind != "text"}
         try:
@@ -147,6 +150,8 @@ class TypedColumns:
                 chosen_columns = find(plain, self.names, self.names).columns
             except ColumnError:
                 raise problem from None
+
+        # all columns, of which these, plain numbers and named features are numbers
         numbers = {name for name, kind in kinds.items() if kind == "number"}
         numbers.update(chosen_columns)
         numbers.update(name for name in choice.features if kinds.get(name) == "mixed")
@@ -164,6 +169,8 @@ class TypedColumns:
         """
         numbers = {schema.uncertainty, *schema.numbers, schema.prediction}
         kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
+
+        # whether text that becomes a number, and text again, is the same
         texts = {}
         is_the_same = {}
         for name in names:
@@ -220,18 +227,22 @@ class TypedColumns:
             raise self._no_condition(condition, problem) from problem
         for name in used:
             known(name, self.names, "--where")
+
+        # numbers in text are compared as numbers, and stay text in the rows
         kinds = self.kinds(used)
-        numbers = [
-            self.number(name).alias(name) for name in used if kinds[name] == "number"
-        ]
-        copy_of = {name: f"{PLACE} {i}" for i, name in enumerate(used)}
-        copies = [pl.col(name).alias(copy) for name, copy in copy_of.items()]
-        originals = [pl.col(copy).alias(name) for name, copy in copy_of.items()]
+        numbers = []
+        copies = []
+        originals = []
+        for i, name in enumerate(used):
+            copy = f"{PLACE} {i}"
+            copies.append(pl.col(name).alias(copy))
+            originals.append(pl.col(copy).alias(name))
+            if kinds[name] == "number":
+                numbers.append(self.number(name).alias(name))
         try:
-            # numbers in text are compared as numbers, and stay text in the rows
             lazy = self.frame.with_columns(copies).with_columns(numbers)
             lazy = lazy.filter(met)
-            lazy = lazy.with_columns(originals).drop(copy_of.values())
+            lazy = lazy.with_columns(originals).select(self.schema.names())
             n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
         except FAILURES as problem:
             raise self._no_condition(condition, problem) from problem
@@ -240,6 +251,7 @@ class TypedColumns:
         return lazy
 
     def _no_condition(self, condition: str, problem: BaseException) -> Exception:
+        """Return what is told of a condition that cannot be used."""
         msg = (
             f"--where {quoted(condition)} cannot be used: {first_line(problem)}. It is "
             "a condition such as \"split = 'test' AND mass < 120\": numbers are "
@@ -348,17 +360,21 @@ class InputTable:
 
         # one pass over the rows counts all of it
         bad = self._bad()
-        counts = {f"bad {i}": where.sum() for i, (_, _, where) in enumerate(bad)}
-        counts |= {f"gap {i}": gap.sum() for i, gap in enumerate(missing.values())}
-        counts["lost"] = is_lost.sum()
+        counts = {"lost": is_lost.sum()}
+        for i, (_, _, where) in enumerate(bad):
+            counts[f"bad {i}"] = where.sum()
+        for i, gap in enumerate(missing.values()):
+            counts[f"gap {i}"] = gap.sum()
         counted = self.rows.frame.select(pl.len(), **counts).collect(engine="streaming")
         number_of = counted.row(0, named=True)
 
+        # bad values are refused first, and then those that are missing
         for i, (name, words, where) in enumerate(bad):
             if number_of[f"bad {i}"]:
                 self._refuse(name, words, where, number_of[f"bad {i}"])
         gap_counts = {name: number_of[f"gap {i}"] for i, name in enumerate(missing)}
-        n_rows, n_lost = number_of["len"], number_of["lost"]
+        n_rows = number_of["len"]
+        n_lost = number_of["lost"]
         return self._complete(n_rows, n_lost, is_lost, gap_counts, optional)
 
     def _missing(self) -> dict[str, pl.Expr]:
@@ -387,9 +403,11 @@ class InputTable:
         """Return columns, what may be wrong with them, and where it is."""
         schema = self.schema
         rows = self.rows
+        bad = []
+
+        # numbers must be finite ones
         sources = schema.made_of or (schema.uncertainty,)
         others = (schema.prediction, schema.weight, *self.also)
-        bad = []
         for name in dict.fromkeys([*sources, *schema.numbers, *schema.error, *others]):
             if not name or name in schema.made:
                 continue
@@ -397,38 +415,46 @@ class InputTable:
                 bad.append((name, "is not a number", rows.no_number(name)))
             infinite = rows.number(name).is_infinite()
             bad.append((name, "is infinite; a number must be finite", infinite))
-        what = "a variance" if schema.is_variance else "an uncertainty"
-        judged = pl.lit(True)
+
+        # weights must not be negative; rows without weight are not judged
+        is_judged = pl.lit(True)
         if schema.weight:
             weight = rows.number(schema.weight)
-            judged = weight > 0
-            negative = "is negative, and a weight cannot be"
-            bad.append((schema.weight, negative, weight < 0))
+            is_judged = weight > 0
+            words = "is negative, and a weight cannot be"
+            bad.append((schema.weight, words, weight < 0))
+
+        # uncertainties must be positive, those of rows to apply to may be 0
         if schema.min_std is not None:
             return bad
+        what = "a variance" if schema.is_variance else "an uncertainty"
         for name in (schema.uncertainty, *self.also):
             u = rows.number(name)
             bad.append((name, f"is negative, and {what} cannot be {REMEDY}", u < 0))
             if schema.error:
-                zero = f"is no positive number, as {what} must be {REMEDY}"
-                bad.append((name, zero, (u == 0) & judged))
+                words = f"is no positive number, as {what} must be {REMEDY}"
+                bad.append((name, words, (u == 0) & is_judged))
         return bad
 
     def _refuse(self, name: str, words: str, where: pl.Expr, count: int) -> None:
         """Refuse a column in which some values are bad; show the first of them."""
         first = self.rows.frame.filter(where).select(PLACE, name).head(1).collect()
         place, value = first.row(0)
+
+        # text among numbers: what else it may be
+        is_text = words.endswith("a number")
         decimal = self.command.decimal
         code = "value"
-        if words.endswith("a number") and decimal == "." and "," in str(value):
+        if is_text and decimal == "." and "," in str(value):
             code = "decimal-comma"
             words = f"{words} (a decimal comma? Pass --decimal ,)"
-        elif words.endswith("a number") and decimal == "," and "." in str(value):
+        elif is_text and decimal == "," and "." in str(value):
             code = "decimal-point"
             words = "has a point, and --decimal , was passed"
-        elif words.endswith("a number") and name in self.schema.numbers:
+        elif is_text and name in self.schema.numbers:
             label = Choice(options=True).called("labels", name)
             words = f"{words} (a label? Pass {label})"
+
         more = "" if count == 1 else f" So are {count - 1} more."
         counted = "of the sheet" if "excel" in self.kinds else "not counting the header"
         refuse(
@@ -449,47 +475,59 @@ class InputTable:
         optional: Collection[str],
     ) -> InputTable:
         """Return the rows in which nothing is missing that must be there."""
-        judged = bool(self.schema.error)
+        is_judged = bool(self.schema.error)
         drop = self.command.drop_missing
-        gaps = {name: n for name, n in counts.items() if n}
-        needed = [name for name in gaps if name not in optional]
-        shown = ", ".join(f"{quoted(name)} {gaps[name]}" for name in needed)
-        if n_lost and not drop and (judged or n_lost == n_rows):
-            remedy = ", or leave these rows out with --drop-missing" if judged else ""
+
+        # what is missing, by column: where it must be there, and where it may lack
+        gaps = {}
+        needed = []
+        for name, count in counts.items():
+            if count and name in optional:
+                gaps[name] = count
+            elif count:
+                needed.append(f"{quoted(name)} {count}")
+        by_column = f"by column: {', '.join(needed)}"
+
+        # rows that lack something are refused, left out, or get empty cells
+        if n_lost and not drop and (is_judged or n_lost == n_rows):
+            remedy = ""
+            if is_judged:
+                remedy = ", or leave these rows out with --drop-missing"
             refuse(
-                f"{n_lost} of {n_rows} rows have missing values, by column: {shown}. "
+                f"{n_lost} of {n_rows} rows have missing values, {by_column}. "
                 f"Fill them in{remedy}.",
                 "missing-values",
                 rows=n_lost,
                 columns=counts,
             )
         dropped = n_lost if drop else 0
-        least = LEAST_ROWS if judged else 1
         n_left = n_rows - dropped
+        least = LEAST_ROWS if is_judged else 1
         if n_left < least:
-            count = "1 row" if n_left == 1 else f"{n_left} rows"
+            left = "1 row" if n_left == 1 else f"{n_left} rows"
             refuse(
-                f"{count} with all values: too few. At least {least} are needed.",
+                f"{left} with all values: too few. At least {least} are needed.",
                 "few-rows",
                 rows=n_left,
                 least=least,
             )
         if n_lost and not dropped:
             warn(
-                f"{n_lost} of {n_rows} rows get empty cells: values are missing, by "
-                f"column: {shown}.",
+                f"{n_lost} of {n_rows} rows get empty cells: values are missing, "
+                f"{by_column}.",
                 MissingFeatureWarning,
             )
-        frame = self.rows.frame
+
+        rows = self.rows
+        if dropped:
+            rows = TypedColumns(rows.frame.filter(~lost), rows.decimal)
         return replace(
             self,
-            rows=TypedColumns(
-                frame.filter(~lost) if dropped else frame, self.command.decimal
-            ),
+            rows=rows,
             n_read=self.n_read or n_rows,
             n_rows=n_left,
             dropped=dropped,
-            gaps={name: n for name, n in gaps.items() if name in optional},
+            gaps=gaps,
         )
 
     # -- rows --------------------------------------------------------------------------
@@ -529,6 +567,7 @@ class InputTable:
 
     @cached_property
     def _places(self) -> Any:
+        """The number of each row in its file."""
         places = self.rows.frame.select(PLACE).collect()[PLACE].to_numpy()
         return places % OF_A_FILE
 
@@ -547,16 +586,18 @@ class InputTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the files, for machines."""
-        is_one = len(self.files) == 1
-        return {
-            **({"file": self.files[0]} if is_one else {"files": list(self.files)}),
+        told: dict[str, Any] = {"file": self.files[0]}
+        if len(self.files) > 1:
+            told = {"files": list(self.files)}
+        told |= {
             "rows": self.n_rows,
             "rows_read": self.n_read,
             "where": self.command.where,
             "dropped": self.dropped,
-            **({"missing": self.gaps} if self.gaps else {}),
-            **self.schema.to_dict(),
         }
+        if self.gaps:
+            told["missing"] = self.gaps
+        return told | self.schema.to_dict()
 
     def __str__(self) -> str:
         """Return what was taken from the files, in words."""
@@ -595,9 +636,11 @@ class InputTable:
 def chosen(command: Any, **changed: Any) -> Choice:
     """Return what the options of a command say of the columns."""
     of_choice = {field.name for field in fields(Choice)}
-    of_command = [field.name for field in fields(command)]
-    said = {name: getattr(command, name) for name in of_command if name in of_choice}
-    return Choice(**said | {"options": True} | changed)
+    said: dict[str, Any] = {"options": True}
+    for option in fields(command):
+        if option.name in of_choice:
+            said[option.name] = getattr(command, option.name)
+    return Choice(**said | changed)
 
 
 def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
@@ -608,6 +651,7 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
         refuse(f"there is a column {quoted(taken[0])}, which is made. Rename it.")
 
     def values(batch: pl.Series) -> pl.Series:
+        """Return both of a batch of rows; of incomplete ones, they are missing."""
         table = batch.struct.unnest().to_numpy().astype(float)
         is_complete = np.isfinite(table).all(axis=1)
         columns = np.full((2, len(table)), np.nan)
@@ -646,10 +690,14 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         frame, _ = read(files, command.separator, command.most)
         rows = TypedColumns(frame, command.decimal)
         names = rows.names
+
+        # what columns hold, and what they seem to be
         kinds = rows.kinds(names)
         numeric = {name for name, kind in kinds.items() if kind == "number"}
         labelled = rows.labelled([name for name in names if kinds[name] == "text"])
-        guessed, unclear = guess(names, numeric, rows.counting(), labelled)
+        part_of, unclear = guess(names, numeric, rows.counting(), labelled)
+
+        # how many values are missing, and the first rows
         gaps = {}
         for i, name in enumerate(names):
             column = rows.number(name) if name in numeric else pl.col(name)
@@ -657,15 +705,16 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         counted = frame.select(pl.len(), **gaps).collect(engine="streaming")
         number_of = counted.row(0, named=True)
         head = frame.head(n_rows).collect()
+
     columns = []
     for i, name in enumerate(names):
-        first = ["" if value is None else str(value) for value in head[name]]
+        cells = ["" if value is None else str(value) for value in head[name]]
         about_column = {
             "name": name,
             "kind": "number" if name in numeric else "text",
-            "part": guessed[name] or ("label" if name in labelled else None),
+            "part": part_of[name] or ("label" if name in labelled else None),
             "missing": number_of[f"gap {i}"],
-            "first": first,
+            "first": cells,
         }
         columns.append(about_column)
     questions = [{"words": str(problem), **problem.fields} for problem in unclear]

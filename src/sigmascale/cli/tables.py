@@ -47,7 +47,8 @@ HEAD = 1 << 16  # bytes of a file that are looked at before it is read
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 PLACE = "place of the row"
 OF_A_FILE = 1 << 40  # places in one file
-MOST_SHEET_CELLS, MOST_SHEET_ROWS = 50_000_000, 1_048_576  # of a sheet
+MOST_SHEET_CELLS = 50_000_000
+MOST_SHEET_ROWS = 1_048_576
 FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Source = str | io.BytesIO
 
@@ -88,7 +89,7 @@ def row_of(place: int, files: Sequence[str]) -> str:
     ('row 17', 'row 3 of b.csv')
     """
     number, row = divmod(place, OF_A_FILE)
-    return f"row {row}" + (f" of {files[number]}" if len(files) > 1 else "")
+    return f"row {row} of {files[number]}" if len(files) > 1 else f"row {row}"
 
 
 def kind_of(path: str, head: bytes = b"") -> str:
@@ -100,8 +101,8 @@ def kind_of(path: str, head: bytes = b"") -> str:
     for magic, kind in MAGIC.items():
         if head.startswith(magic):
             return kind
-    first = head.split(b"\n", 1)[0]
-    return "tsv" if b"\t" in first and b"," not in first else "csv"
+    first_row = head.split(b"\n", 1)[0]
+    return "tsv" if b"\t" in first_row and b"," not in first_row else "csv"
 
 
 def written_kind(path: str) -> str:
@@ -153,9 +154,11 @@ def read(
     Those of up to `most` rows are in memory. All must have the same columns, of the
     same types, but whole numbers may be real ones elsewhere.
     """
-    twice = [path for path, n in Counter(map(realpath, files)).items() if n > 1]
-    if twice:
-        refuse(f"{Path(twice[0]).name}: is given twice; its rows would count twice.")
+    for path, times in Counter(map(realpath, files)).items():
+        if times > 1:
+            refuse(f"{Path(path).name}: is given twice; its rows would count twice.")
+
+    # each file as a frame; the number of the file is part of a place
     frames = []
     kinds = set()
     for number, file in enumerate(files):
@@ -164,6 +167,8 @@ def read(
         kinds.add(kind)
         place = pl.col(PLACE).cast(pl.Int64) + number * OF_A_FILE
         frames.append(lazy.with_columns(place))
+
+    # all as one, in the order of the first one's columns
     schema = frames[0].collect_schema()
     for file, frame in zip(files[1:], frames[1:], strict=True):
         _check_alike(files[0], schema, file, frame.collect_schema())
@@ -175,19 +180,21 @@ def read(
 
 def _check_alike(file: str, schema: pl.Schema, other: str, its: pl.Schema) -> None:
     """Refuse tables whose columns differ; one without a value has any type."""
-    differences = {
-        "lacks": [name for name in schema if name not in its],
+    differences: dict[str, list[str]] = {
+        "lacks": [],
         "also has": [name for name in its if name not in schema],
-        "has other types in": [
-            name
-            for name in schema
-            if name in its and not _are_alike(schema[name], its[name])
-        ],
+        "has other types in": [],
     }
+    for name, dtype in schema.items():
+        if name not in its:
+            differences["lacks"].append(name)
+        elif not _are_alike(dtype, its[name]):
+            differences["has other types in"].append(name)
+
     words = []
-    for how, names in differences.items():
+    for what, names in differences.items():
         if names:
-            words.append(f"{how} {listed(map(quoted, names))}")
+            words.append(f"{what} {listed(map(quoted, names))}")
     if words:
         refuse(f"{other}: unlike {file}, it {' and '.join(words)}.")
 
@@ -210,7 +217,10 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
     try:
         lazy = _scan(kind, source, head, mark)
         table = lazy.head(most + 1).collect(engine="streaming")
-        lazy = table.lazy() if table.height <= most else lazy
+        if table.height <= most:
+            lazy = table.lazy()
+
+        # what Polars reads without a word, and we do not
         if kind in UNTYPED:
             lazy = _without_blank_end(lazy, source, mark)
         elif kind == "ndjson":
@@ -237,16 +247,21 @@ def _source(path: str) -> tuple[Source, bytes]:
         return path, b""
     if path != STANDARD and Path(path).is_dir():
         refuse("is a folder. Name the files in it.")
+
+    # all bytes where they cannot be read from the path: of a pipe, of a packed file,
+    # and of one whose name is not UTF-8, which Polars does not open
     if path == STANDARD:
         content = sys.stdin.buffer.read()
-        whole = True
+        is_whole = True
     else:
         with Path(path).open("rb") as file:
             content = file.read(HEAD)
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
-            whole = not regular or content.startswith(b"\x1f\x8b")
-            whole |= bool(_not_utf8([path]))  # which Polars does not open
-            content += file.read() if whole else b""
+            is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            is_packed = content.startswith(b"\x1f\x8b")
+            is_whole = not is_regular or is_packed or bool(_not_utf8([path]))
+            if is_whole:
+                content += file.read()
+
     if content.startswith(b"\x1f\x8b"):
         try:
             content = gzip.decompress(content)
@@ -254,21 +269,21 @@ def _source(path: str) -> tuple[Source, bytes]:
             refuse(f"cannot be unpacked ({problem}). Is it a whole file?")
     if not content.strip():
         refuse(f"{'standard input' if path == STANDARD else 'the file'} is empty.")
-    return (io.BytesIO(content) if whole else path), content[:HEAD]
+    return (io.BytesIO(content) if is_whole else path), content[:HEAD]
 
 
 def _scan(kind: str, source: Source, head: bytes, mark: str) -> pl.LazyFrame:
     """Return a lazy frame with the places of its rows."""
     if kind in UNTYPED:
         names = _names(source, head, mark)
-        how: dict[str, Any] = {"infer_schema": False, "glob": False}
-        lazy = pl.scan_csv(source, separator=mark, **how)
-        lazy = lazy.rename(dict(zip(lazy.collect_schema().names(), names, strict=True)))
+        lazy = pl.scan_csv(source, separator=mark, infer_schema=False, glob=False)
+        names_by_polars = lazy.collect_schema().names()
+        lazy = lazy.rename(dict(zip(names_by_polars, names, strict=True)))
     else:
-        how = {"infer_schema_length": None} if kind == "ndjson" else {}
-        is_name = isinstance(source, str) and "://" not in source
-        path = escape(str(source)) if is_name else source
-        lazy = getattr(pl, f"scan_{kind}")(path, **how)
+        settings = {"infer_schema_length": None} if kind == "ndjson" else {}
+        is_path = isinstance(source, str) and "://" not in source
+        literal = escape(str(source)) if is_path else source  # "a[1].parquet" is one
+        lazy = getattr(pl, f"scan_{kind}")(literal, **settings)
         refuse_names(lazy.collect_schema().names())
     return lazy.with_row_index(PLACE, offset=1)
 
@@ -313,8 +328,11 @@ def _as_text(source: Source) -> io.TextIOWrapper:
 
 def _not_utf8(cells: Sequence[str]) -> str:
     """Return the first byte that is not UTF-8, in words, if there is one."""
-    marks = (mark for cell in cells for mark in cell if "\udc80" <= mark <= "\udcff")
-    return next((f"byte {ord(mark) - 0xDC00:#04x}" for mark in marks), "")
+    for cell in cells:
+        for character in cell:
+            if "\udc80" <= character <= "\udcff":  # as "surrogateescape" has them
+                return f"byte {ord(character) - 0xDC00:#04x}"
+    return ""
 
 
 def _names(source: Source, head: bytes, mark: str) -> list[str]:
@@ -337,19 +355,26 @@ def _names(source: Source, head: bytes, mark: str) -> list[str]:
     if any('"' in name for name in names):
         refuse(f"a quote is part of the names {listed(map(quoted, names))}. Rename it.")
     refuse_names(names)
-    other = [sign for sign in ";\t|," if sign != mark and sign in names[0]]
-    if len(names) == 1 and other:
-        comma = other[0] != "," and re.search(rb"\d,\d", head)
-        more = ", and --decimal , as commas stand in numbers" if comma else ""
-        typed = "$'\\t'" if other[0] == "\t" else f"'{other[0]}'"
-        refuse(
-            f"has one column, {quoted(names[0])}; its columns seem to be separated by "
-            f"{other[0]!r}. Pass --separator {typed}{more}.",
-            "separator",
-            separator=other[0],
-            decimal="," if comma else ".",
-        )
+    if len(names) == 1:
+        _refuse_other_separator(names[0], head, mark)
     return names
+
+
+def _refuse_other_separator(name: str, head: bytes, mark: str) -> None:
+    """Refuse a text of one column whose name another sign seems to divide."""
+    sign = next((sign for sign in ";\t|," if sign != mark and sign in name), None)
+    if sign is None:
+        return
+    has_decimal_commas = sign != "," and re.search(rb"\d,\d", head)
+    more = ", and --decimal , as commas stand in numbers" if has_decimal_commas else ""
+    typed = "$'\\t'" if sign == "\t" else f"'{sign}'"
+    refuse(
+        f"has one column, {quoted(name)}; its columns seem to be separated by "
+        f"{sign!r}. Pass --separator {typed}{more}.",
+        "separator",
+        separator=sign,
+        decimal="," if has_decimal_commas else ".",
+    )
 
 
 def refuse_names(names: Sequence[str]) -> None:
@@ -365,16 +390,19 @@ def refuse_names(names: Sequence[str]) -> None:
 def _without_blank_end(lazy: pl.LazyFrame, source: Source, mark: str) -> pl.LazyFrame:
     """Return rows without blank lines at the end; refuse those that lack fields."""
     columns = [name for name in lazy.collect_schema().names() if name != PLACE]
-    filled = ~pl.all_horizontal(pl.col(columns).is_null())
-    gaps = pl.col(columns[-1]).is_null() & filled  # where fields may be lacking
-    last = pl.col(PLACE).filter(filled).max()
-    facts = lazy.select(pl.len(), last, gaps.any().alias("gaps"))
-    n_rows, end, has_gaps = facts.collect(engine="streaming").row(0)
-    if has_gaps and len(columns) > 1 and "fields" in (odd := _odd_row(source, mark)):
-        refuse(f"{odd}.")
-    if (end or 0) < n_rows:
-        lazy = lazy.filter(pl.col(PLACE) <= (end or 0))
-    return lazy
+    is_filled = ~pl.all_horizontal(pl.col(columns).is_null())
+    last_filled = pl.col(PLACE).filter(is_filled).max()
+    lacks_last = pl.col(columns[-1]).is_null() & is_filled
+    asked = lazy.select(pl.len(), last_filled, lacks_last.any().alias("lacks"))
+    n_rows, end, may_lack_fields = asked.collect(engine="streaming").row(0)
+
+    # Polars fills in fields that a row lacks; only the text itself tells
+    if may_lack_fields and len(columns) > 1:
+        odd = _odd_row(source, mark)
+        if "fields" in odd:
+            refuse(f"{odd}.")
+    end = end or 0
+    return lazy.filter(pl.col(PLACE) <= end) if end < n_rows else lazy
 
 
 def _odd_row(source: Source, mark: str) -> str:
@@ -436,19 +464,27 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
         raise InvalidInputError(msg) from problem
     if not rows:
         refuse("the first sheet is empty.")
-    (top, header), *others = rows.items()
-    first, last = _filled(header)
-    names = ["" if cell is None else str(cell) for cell in header[first : last + 1]]
+
+    # the first row that holds something has the names
+    top, *others = rows
+    first, last = _filled(rows[top])
+    header = rows[top][first : last + 1]
+    names = ["" if cell is None else str(cell) for cell in header]
     refuse_names(names)
-    for row, cells in others:
-        start, end = _filled(cells)
-        if start < first or end > last:
-            refuse(f"row {row} of the sheet has a value in a column without a name.")
+
+    # the others have values below them, and nowhere else
     if not others:
         refuse(f"there are columns ({listed(map(quoted, names))}), but no rows.")
-    places = range(top + 1, others[-1][0] + 1)
-    if len(places) * len(names) > MOST_SHEET_CELLS:
-        refuse(f"its first sheet claims {len(places) * len(names):,} cells: too many.")
+    for row in others:
+        start, end = _filled(rows[row])
+        if start < first or end > last:
+            refuse(f"row {row} of the sheet has a value in a column without a name.")
+    places = range(top + 1, others[-1] + 1)
+    n_cells = len(places) * len(names)
+    if n_cells > MOST_SHEET_CELLS:
+        refuse(f"its first sheet claims {n_cells:,} cells: too many.")
+
+    # a column for each name; blank rows are missing values
     columns = [pl.Series("0", places)]
     for i in range(first, last + 1):
         cells = []
@@ -554,21 +590,22 @@ def write(
                 f"{path}: cannot be written as {kind.upper()}, which has no place for "
                 f"{dtype}, as column {quoted(name)} holds. Drop it, or write .parquet."
             )
-    how: dict[str, Any] = {}
+
+    settings: dict[str, Any] = {}
     if kind in UNTYPED:
-        how["separator"] = separator or ("\t" if kind == "tsv" else ",")
-        how["decimal_comma"] = decimal == ","
+        settings["separator"] = separator or ("\t" if kind == "tsv" else ",")
+        settings["decimal_comma"] = decimal == ","
     if path.lower().endswith(".gz"):
-        how |= {"compression": "gzip", "check_extension": False}
+        settings |= {"compression": "gzip", "check_extension": False}
     sink = getattr(lazy, f"sink_{'csv' if kind == 'tsv' else kind}", None)
     try:
         if path == STANDARD:
-            return to_standard_output(lazy.collect().write_csv(**how))
+            return to_standard_output(lazy.collect().write_csv(**settings))
         with whole_file(Path(path)) as part:
             if sink is None:
                 _write_sheet(lazy, part, path)
             else:
-                sink(part, **how)
+                sink(part, **settings)
     except FAILURES as problem:
         msg = f"{path}: cannot be written as {kind.upper()} ({first_line(problem)})."
         raise InvalidInputError(msg) from problem

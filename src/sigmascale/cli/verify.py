@@ -56,9 +56,11 @@ class Verify(Columns, Reading):
         recalibrator = was = None
         if self.recalibrator is not None:
             recalibrator, was = load_fitted(self.recalibrator)
+
+        # the rows, read and judged as the card says
         reading = self._as_the_card_says(card)
         table = InputTable.open(self.files, reading, was)
-        how = {
+        judging = {
             "tolerance": reading.tolerance,
             "claim": reading.claim,
             "level": reading.level,
@@ -67,16 +69,18 @@ class Verify(Columns, Reading):
         }
         p = table.predictions()
         with table.told(), working("judging the uncertainties"):
-            before, validation = _judged(p, recalibrator, how)
+            before, validation = _judged(p, recalibrator, judging)
             differ = verify_card(
                 self.card, validation, before=before, recalibrator=recalibrator
             )
+
         version = card.get("version")
-        words = [
-            f"The card says what the data say: {len(p):,} rows, all numbers equal."
-        ]
         if differ:
             words = ["The card does not say what the data say.", *differ]
+        else:
+            words = [
+                f"The card says what the data say: {len(p):,} rows, all numbers equal."
+            ]
         if version != __version__:
             words.append(
                 f"It was made by sigmascale {version!s:.40}; this is {__version__}."
@@ -100,11 +104,14 @@ class Verify(Columns, Reading):
             said |= judging_options(asked)  # type: ignore[arg-type]
         else:
             said |= _of_python(card)
-        own = {option.name for option in (*fields(Columns), *fields(Reading))}
-        said |= {name: x for name, x in self.to_json().items() if name in own}
-        check = Command.from_json(
-            {**said, "command": "check", "files": list(self.files)}
-        )
+
+        # columns that are named here take the place of those of the card
+        of_reading = {option.name for option in (*fields(Columns), *fields(Reading))}
+        for name, value in self.to_json().items():
+            if name in of_reading:
+                said[name] = value
+        said |= {"command": "check", "files": list(self.files)}
+        check = Command.from_json(said)
         assert isinstance(check, Check)
         return check
 
@@ -122,11 +129,11 @@ def _of_python(card: dict[str, Any]) -> dict[str, Any]:
     return said | {"features": features, "seed": card.get("seed", 0)}
 
 
-def _judged(p: Any, recalibrator: Any, how: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the verdicts before and after; none before where nothing is made."""
+def _judged(p: Any, recalibrator: Any, judging: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the verdicts before recalibration, if there is one, and those at last."""
     from ..advice import validate
 
-    before = validate(p, **how)
+    first = validate(p, **judging)
     if recalibrator is None:
-        return None, before
-    return before, validate(recalibrator.apply(p), **how)
+        return None, first
+    return first, validate(recalibrator.apply(p), **judging)

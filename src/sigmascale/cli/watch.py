@@ -76,6 +76,7 @@ class Watch(Columns, Reading):
         from ..persistence import save
         from .table import InputTable, load_fitted
 
+        # a monitor that goes on, or a new one
         recalibrator, was = load_fitted(self.recalibrator)
         begun = self._begun()
         known = self._known_state(Monitor, begun)
@@ -85,10 +86,11 @@ class Watch(Columns, Reading):
             reference = None
             if self.calibration is not None:
                 reference = InputTable.open([self.calibration], self, was).predictions()
-            begun["confidence"] = begun["confidence"] or 0.95
-            share = begun["confidence"]
-            monitor = Monitor(recalibrator, reference=reference, confidence=share)
+            confidence = begun["confidence"] or 0.95
+            begun["confidence"] = confidence
+            monitor = Monitor(recalibrator, reference=reference, confidence=confidence)
 
+        # what the rows tell, in a file, in a picture and in words
         table = InputTable.open(self.files, self, was)
         self._update(monitor, table)
         if self.state is not None:
@@ -111,13 +113,19 @@ class Watch(Columns, Reading):
         for name in ("calibration", "confidence", "plot"):
             if getattr(self, name) is not None:
                 refuse(f"--{name} is for alarms, and --follow raises none.")
+
+        # a follower that goes on, or a new one
         assert self.follow is not None
         recalibrator, was = load_fitted(self.recalibrator)
         begun = {name: self._begun()[name] for name in ("recalibrator", "groups")}
         begun["follow"] = self.follow
         known = self._known_state(Follower, begun)
-        follower = Follower(recalibrator, self.follow) if known is None else known[0]
+        if known is not None:
+            follower, _ = known
+        else:
+            follower = Follower(recalibrator, self.follow)
 
+        # what the rows make of it, in a file and in words
         table = InputTable.open(self.files, self, was)
         self._update(follower, table)
         if self.state is not None:
@@ -135,17 +143,17 @@ class Watch(Columns, Reading):
         if self.state is None or not Path(self.state).exists():
             return None
         saved_state, extra = load_with_extra(self.state)
-        had = extra.get("begun", {})
-        is_same = isinstance(saved_state, kind) and isinstance(had, dict)
+        was_begun = extra.get("begun", {})
+        is_same = isinstance(saved_state, kind) and isinstance(was_begun, dict)
         for name, value in begun.items():
-            is_same = is_same and value in (None, had.get(name))
+            is_same = is_same and value in (None, was_begun.get(name))
         if not is_same:
             refuse(
                 f"{self.state}: was begun with another recalibrator, --calibration, "
                 "--groups, --confidence or --follow, and evidence from both does not "
                 "add up. Name another file for a new state."
             )
-        return saved_state, had
+        return saved_state, was_begun
 
     @staticmethod
     def _update(watching: Monitor | Follower, table: InputTable) -> None:
@@ -172,6 +180,7 @@ class Watch(Columns, Reading):
 
 
 def _draw(monitor: Monitor, path: str) -> None:
+    """Write a picture of the evidence to a file."""
     from .. import plots
     from .._support.files import whole_file
 
