@@ -16,8 +16,10 @@ from ..datasets import make_molecules
 from ..judging import Validation
 from ..report import pictures
 
-DEMO_ROWS, DEMO = 3000, "molecules.csv"
-HEAD_ROWS, ROWS_OF_DROPPED = 8, 3  # rows of a new table, and of one that was dropped
+DEMO = "molecules.csv"
+DEMO_ROWS = 3000
+HEAD_ROWS = 8  # that are shown of a new table
+ROWS_OF_DROPPED = 3  # that are shown of one that was dropped
 MOST_COLUMNS = 40  # of a new table
 MAY_BE = {"feature": "features", "label": "labels"}  # the field that takes a column
 LONGEST_CELL = 40  # letters
@@ -41,35 +43,50 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
     if kind == "recalibrator":
         show = Command.from_json({"command": "show", "recalibrator": file})
         return {"words": show.run().words, "fields": {}}
-    own = {each.name for each in dataclasses.fields(Reading)}
-    said = {name: value for name, value in fields.items() if name in own}
-    found = preview((file,), Reading(**said), HEAD_ROWS)
-    columns = found["columns"]
-    names = {each["name"] for each in columns}
-    parts = {name: value for name, value in fields.items() if name not in own}
-    like = {name: value for name, value in like.items() if name not in own}
-    if not parts and kind == "known" and _named(like) <= names:
-        parts = like
+
+    # how it is read, and what is in it
+    reading, parts = _divided(fields)
+    table = preview((file,), Reading(**reading), HEAD_ROWS)
+    columns = table["columns"]
+    names = {column["name"] for column in columns}
+
+    # the parts of columns: as they were said, as those of the other table, or guessed
+    _, parts_of_judged = _divided(like)
+    if not parts and kind == "known" and _named(parts_of_judged) <= names:
+        parts = parts_of_judged
     elif not _named(parts) <= names or (not parts and kind != "new"):
-        every = [(x["part"], x["name"]) for x in columns]
-        parts = {part: name for part, name in every if part and part not in MAY_BE}
-    unclear = found["unclear"][0] if found["unclear"] else None
+        parts = {}
+        for column in columns:
+            if column["part"] and column["part"] not in MAY_BE:
+                parts[column["part"]] = column["name"]
+
+    unclear = table["unclear"]
     return {
-        "rows": found["rows"],
-        "columns": [_column(each) for each in columns],
-        "problem": unclear and _problem(unclear),
-        "fields": said | parts,
+        "rows": table["rows"],
+        "columns": [_column(column) for column in columns],
+        "problem": _problem(unclear[0]) if unclear else None,
+        "fields": reading | parts,
     }
+
+
+def _divided(fields: Fields) -> tuple[Fields, Fields]:
+    """Return the fields that say how a table is read, and those of its columns."""
+    of_reading = {field.name for field in dataclasses.fields(Reading)}
+    reading = {name: value for name, value in fields.items() if name in of_reading}
+    parts = {name: value for name, value in fields.items() if name not in of_reading}
+    return reading, parts
 
 
 def _problem(unclear: Fields) -> Fields:
     """Return what cannot be told of columns, and what a click can take them for."""
     problem: Fields = {"message": unclear["words"], "code": "column", "fields": {}}
     if offers := unclear.get("offers"):
-        taken = {part: value for part, value in offers[0].items() if value is not None}
+        taken = {}
+        for part, value in offers[0].items():
+            if value is not None:
+                taken[part] = list(value) if isinstance(value, tuple) else value
         if "members" in taken:  # the page knows columns, and no patterns
-            taken["members"] = unclear["columns"]
-        taken = {k: list(v) if isinstance(v, tuple) else v for k, v in taken.items()}
+            taken["members"] = list(unclear["columns"])
         words = f"Take {listed(unclear['columns'], 3)} for that"
         problem["fields"] = {"take": taken, "words": words}
     return problem
@@ -77,23 +94,23 @@ def _problem(unclear: Fields) -> Fields:
 
 def _named(parts: Fields) -> set[str]:
     """Return the columns that fields of commands name."""
-    found: set[str] = set()
+    names: set[str] = set()
     for part, value in parts.items():
-        if part == "quantile_columns":
-            found.update(each.rpartition("=")[0] for each in value)
+        if part == "quantile_columns":  # each with its level
+            names.update(item.rpartition("=")[0] for item in value)
         elif not isinstance(value, float):  # the coverage, or the least, of numbers
-            found.update([value] if isinstance(value, str) else value)
-    return found
+            names.update([value] if isinstance(value, str) else value)
+    return names
 
 
-def _column(found: dict[str, Any]) -> dict[str, Any]:
+def _column(column: dict[str, Any]) -> dict[str, Any]:
     """Return a column as the page shows it, and which kind of feature it may be."""
     return {
-        "name": found["name"],
-        "kind": found["kind"],
-        "missing": found.get("missing", 0),
-        "first": [_short(cell) for cell in found["first"][:ROWS_OF_DROPPED]],
-        "may_be": MAY_BE.get(found["part"]),
+        "name": column["name"],
+        "kind": column["kind"],
+        "missing": column.get("missing", 0),
+        "first": [_short(cell) for cell in column["first"][:ROWS_OF_DROPPED]],
+        "may_be": MAY_BE.get(column["part"]),
     }
 
 
@@ -105,6 +122,7 @@ def _rounded(column: dict[str, Any], cell: str) -> str:
 
 
 def _short(cell: Any) -> str:
+    """Return a cell, or what stands above it, as text that the page shows."""
     return shorten(visible(str(cell), keep=""), LONGEST_CELL)
 
 
@@ -126,13 +144,17 @@ def command(step: str, fields: Fields) -> dict[str, Any]:
 
 def _head(file: str, made: Any, new: list[str]) -> dict[str, Any]:
     """Return the first rows of a table that was written, the new columns first."""
-    how = Reading(separator=made.separator, decimal=made.decimal)
-    columns = preview((file,), how, HEAD_ROWS)["columns"]
-    columns.sort(key=lambda each: each["name"] not in new)
-    shown = columns[:MOST_COLUMNS]
-    cells = [[_rounded(each, x) for x in each["first"]] for each in shown]
-    rows = [list(row) for row in zip(*cells, strict=True)]
-    return {"columns": [each["name"] for each in shown], "rows": rows}
+    reading = Reading(separator=made.separator, decimal=made.decimal)
+    columns = preview((file,), reading, HEAD_ROWS)["columns"]
+    columns.sort(key=lambda column: column["name"] not in new)
+
+    names = []
+    cells_of_columns = []
+    for column in columns[:MOST_COLUMNS]:
+        names.append(column["name"])
+        cells_of_columns.append([_rounded(column, cell) for cell in column["first"]])
+    rows = [list(row) for row in zip(*cells_of_columns, strict=True)]
+    return {"columns": names, "rows": rows}
 
 
 def _judged(step: str, before: Validation, after: Validation | None) -> dict[str, Any]:
@@ -141,15 +163,19 @@ def _judged(step: str, before: Validation, after: Validation | None) -> dict[str
     sketches = [*first, *pictures.along(before, after)]
     figures = []
     Path("figures").mkdir(exist_ok=True)
-    for number, each in enumerate(pictures.draw(sketches, alone=True)):
+    for number, picture in enumerate(pictures.draw(sketches, alone=True)):
         file = f"figures/{step}-{number}.svg"
-        Path(file).write_text(each.svg, "utf-8")
-        width, height = (round(96 * inches) for inches in each.size)
-        about = {"name": each.name, "words": pictures.variable(each.name)}
-        figures.append(
-            about
-            | {"title": each.title, "file": file, "width": width, "height": height}
-        )
+        Path(file).write_text(picture.svg, "utf-8")
+        width, height = (round(96 * inches) for inches in picture.size)
+        about = {
+            "name": picture.name,
+            "words": pictures.variable(picture.name),
+            "title": picture.title,
+            "file": file,
+            "width": width,
+            "height": height,
+        }
+        figures.append(about)
     return {
         "headline": before.headline if after is None else after.compared_with(before),
         "judged": _view(after or before, pictures.shown(before, after)),
@@ -157,20 +183,22 @@ def _judged(step: str, before: Validation, after: Validation | None) -> dict[str
     }
 
 
-def _view(found: Validation, shown: list[str]) -> dict[str, Any]:
-    verdicts = [
-        {
+def _view(validation: Validation, shown: list[str]) -> dict[str, Any]:
+    """Return verdicts as the page has them, and which of them are shown at first."""
+    verdicts = []
+    for name, verdict in validation.verdicts.items():
+        about = {
             "name": name,
-            "answer": each.answer,
-            "sentence": each.sentence,
+            "answer": verdict.answer,
+            "sentence": verdict.sentence,
             "shown": name in shown,
         }
-        for name, each in found.verdicts.items()
-    ]
-    about = {"answer": found.answer, "verdicts": verdicts}
-    steps = [{"what": step.what, "how": step.how} for step in found.next_steps]
-    return about | {
+        verdicts.append(about)
+    steps = [{"what": step.what, "how": step.how} for step in validation.next_steps]
+    return {
+        "answer": validation.answer,
+        "verdicts": verdicts,
         "next_steps": steps,
-        "notes": list(found.notes),
-        "closing": found.closing,
+        "notes": list(validation.notes),
+        "closing": validation.closing,
     }

@@ -40,9 +40,9 @@ class Line(H11Protocol):
         super().connection_made(transport)
         self.since = self.loop.time()
         lines: set[Any] = self.connections
-        silent = [each for each in lines if each.cycle is None]
+        silent = [line for line in lines if line.cycle is None]
         if len(silent) > MOST_SILENT:
-            oldest = min(silent, key=lambda each: each.since)
+            oldest = min(silent, key=lambda line: line.since)
             lines.discard(oldest)  # its end is told later
             oldest.transport.abort()
 
@@ -73,36 +73,38 @@ def serve(
         )
         raise InvalidInputError(msg)
     with _listening(host, port) as listener, private_folder() as folder:
-        number = listener.getsockname()[1]
-        names = LOOPBACK if host in LOOPBACK else (host,)
-        token = secrets.token_urlsafe(24)
         session = Session(folder, largest)
         if file is not None:
             session.link("table", file.resolve())
-        hosts = {f"{name}:{number}".lower() for name in names}
-        site = Guard(make_site(session), hosts, token)
-        address = f"http://{host}:{number}/{token}/"
+
+        # the address, which has a token that nobody can guess
+        port = listener.getsockname()[1]
+        token = secrets.token_urlsafe(24)
+        address = f"http://{host}:{port}/{token}/"
+        is_private = host in LOOPBACK
         print(address, flush=True)
-        print(
-            "Only this machine can open it, and nothing leaves it. Ctrl-C ends it."
-            if host in LOOPBACK
-            else "Whoever knows this address can use it. Ctrl-C ends it.",
-            flush=True,
+        if is_private:
+            words = "Only this machine can open it, and nothing leaves it."
+        else:
+            words = "Whoever knows this address can use it."
+        print(f"{words} Ctrl-C ends it.", flush=True)
+
+        # the site behind its guard, which knows by what names it is called
+        names = LOOPBACK if is_private else (host,)
+        hosts = {f"{name}:{port}".lower() for name in names}
+        config = uvicorn.Config(
+            Guard(make_site(session), hosts, token),
+            http=Line,
+            ws="none",
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=1,
+            limit_concurrency=200,
         )
-        server = uvicorn.Server(
-            uvicorn.Config(
-                site,
-                http=Line,
-                ws="none",
-                log_level="critical",
-                access_log=False,
-                server_header=False,
-                date_header=False,
-                timeout_keep_alive=5,
-                timeout_graceful_shutdown=1,
-                limit_concurrency=200,
-            )
-        )
+        server = uvicorn.Server(config)
         if open_browser:
             webbrowser.open(_doorway(folder, address).as_uri())
         with suppress(KeyboardInterrupt):
@@ -127,6 +129,7 @@ def _doorway(folder: Path, address: str) -> Path:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; refuse an address that is not to be had."""
     name = host.strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -150,8 +153,8 @@ def private_folder() -> Iterator[Path]:
     from its beginning whose it is, so that no other server takes it for a leftover.
     """
     parent = Path(tempfile.gettempdir())
-    for left in parent.glob(f"{FOLDER_PREFIX}*"):
-        _remove_leftover(left)
+    for leftover in parent.glob(f"{FOLDER_PREFIX}*"):
+        _remove_leftover(leftover)
     folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
     try:
         yield folder

@@ -76,9 +76,9 @@ class Session:
     """
 
     def __init__(self, folder: Path, largest: int) -> None:
-        self.incoming, self.uploads, self.made = (
-            folder / name for name in ("incoming", "uploads", "made")
-        )
+        self.incoming = folder / "incoming"
+        self.uploads = folder / "uploads"
+        self.made = folder / "made"
         for path in (self.incoming, self.uploads, self.made):
             path.mkdir(mode=0o700)
         self.largest = largest
@@ -94,28 +94,36 @@ class Session:
 
     def state(self, known: str = "") -> dict[str, Any]:
         """Return what is going on, and all the rest unless the page knows it."""
-        job = self.job and {
-            "what": self.job.what,
-            "words": DOING[self.job.what],
-            "seconds": round(time.monotonic() - self.job.since, 1),
-        }
-        state = {"revision": self.revision, "job": job}
+        state: dict[str, Any] = {"revision": self.revision, "job": None}
+        if self.job is not None:
+            state["job"] = {
+                "what": self.job.what,
+                "words": DOING[self.job.what],
+                "seconds": round(time.monotonic() - self.job.since, 1),
+            }
         if known == str(self.revision):
             return state
-        slots = {name: vars(slot) for name, slot in self.slots.items()}
-        more = {"slots": slots, "results": self.results, "problems": self.problems}
-        return state | more | {"largest": self.largest}
+        return state | {
+            "slots": {name: vars(slot) for name, slot in self.slots.items()},
+            "results": self.results,
+            "problems": self.problems,
+            "largest": self.largest,
+        }
 
     def path_of(self, name: str) -> Path | None:
         """Return where a file for download, or a picture, is; if it is one."""
-        shown = {x["file"] for each in self.results.values() for x in each["figures"]}
+        allowed = self.downloads()
+        for result in self.results.values():
+            allowed.update(figure["file"] for figure in result["figures"])
         path = self.made / name
-        allowed = name in shown or name in self.downloads()
-        return path if allowed and path.is_file() else None
+        return path if name in allowed and path.is_file() else None
 
     def downloads(self) -> set[str]:
         """Return the files that were made for the person."""
-        return {name for each in self.results.values() for name in each["files"]}
+        names: set[str] = set()
+        for result in self.results.values():
+            names.update(result["files"])
+        return names
 
     def archive(self) -> Path:
         """Return a new archive of all files for download."""
@@ -182,6 +190,7 @@ class Session:
         return safe_name(name, taken | (others or set()))
 
     def _slot(self, name: str) -> Slot:
+        """Return a slot that has a file; refuse one that has none."""
         if name not in self.slots:
             msg = "There is no such file yet. Drop one."
             raise InvalidInputError(msg, "no-file", slot=name)
@@ -191,14 +200,14 @@ class Session:
 
     def examine(self, slot: str) -> None:
         """Start to look at a file: its columns, what they may be, its first rows."""
-        found = self._slot(slot)
+        examined = self._slot(slot)
         like = self.slots["table"].fields if slot == "known" else {}
 
         async def work() -> None:
-            about = {"file": found.file, "kind": slot, "like": like}
-            answer = await self.worker.do("examine", fields=found.fields, **about)
-            found.view = answer["result"]
-            found.fields = found.view.pop("fields")
+            about = {"file": examined.file, "kind": slot, "like": like}
+            answer = await self.worker.do("examine", fields=examined.fields, **about)
+            examined.view = answer["result"]
+            examined.fields = examined.view.pop("fields")
 
         self._start("examine", slot, work)
 
@@ -206,8 +215,8 @@ class Session:
         """Start to make the table of the demo."""
 
         async def work() -> None:
-            folder = str(self.incoming)
-            name = (await self.worker.do("demo", folder=folder))["result"]
+            answer = await self.worker.do("demo", folder=str(self.incoming))
+            name = answer["result"]
             for slot in SLOTS:
                 self.clear(slot)
             self.take("table", self.incoming / name, name)
@@ -216,27 +225,29 @@ class Session:
 
     def run(self, step: str, fields: Fields) -> None:
         """Start the commands of a step; the page gives fields, the files are ours."""
-        commands = {"check": self._check, "fit": self._fit, "apply": self._apply}[step](
-            _checked(fields)
-        )
+        commands_of = {"check": self._check, "fit": self._fit, "apply": self._apply}
+        commands = commands_of[step](_checked(fields))
 
         async def work() -> None:
             lines: list[str] = []
-            warned: list[str] = []
-            result: dict[str, Any] = {"files": [], "figures": []}
+            warnings: dict[str, None] = {}  # each once
+            files: list[str] = []
+            result: dict[str, Any] = {"figures": []}
             for command in commands:
                 answer = await self.worker.do("command", step=step, fields=command)
-                found = answer["result"]
-                lines.append(found.pop("line"))
-                warned += [x for x in answer["warnings"] if x not in warned]
-                made = [command.get(x) for x in ("output", "report", "card")]
-                result["files"] += [name for name in made if name]
-                result |= found
-            self.results[step] = result | {"lines": lines, "warnings": warned}
+                result |= answer["result"]
+                lines.append(result.pop("line"))
+                warnings |= dict.fromkeys(answer["warnings"])
+                for output in ("output", "report", "card"):
+                    if command.get(output):
+                        files.append(command[output])
+            result |= {"files": files, "lines": lines, "warnings": list(warnings)}
+            self.results[step] = result
 
         self._start(step, step, work)
 
     def _check(self, fields: Fields) -> list[Fields]:
+        """Return what judges the table."""
         table = self._slot("table")
         report = self._free(f"{_stem(table.file)}_report.html")
         card = self._free(f"{_stem(table.file)}_card.html")
@@ -246,24 +257,32 @@ class Session:
     def _fit(self, fields: Fields) -> list[Fields]:
         """Return what learns, judges other rows, and recalibrates the table."""
         table = self._slot("table")
-        stem, share = _stem(table.file), fields.get("test_share")
-        learned = self._slot("known") if share is None else table
+        stem = _stem(table.file)
         output = self._free(f"{stem}_recalibrator.json")
         report = self._free(f"{stem}_before_after.html")
-        fit = {"command": "fit", "files": [learned.file], "output": output}
-        commands = [fit | learned.fields | fields]
-        if share is None:
-            card = self._free(f"{stem}_before_after_card.html")
-            check = {"command": "check", "files": [table.file], "report": report}
-            check["card"] = card
-            same = {k: v for k, v in table.fields.items() if k not in REMEMBERED}
-            commands.append(check | same | {"recalibrator": output})
-        else:
-            commands[0] |= {"report": report}
-        return [*commands, self._applied(table, output)]
+        apply = self._applied(table, output)
+
+        # of one table, a share is judged, by the command that learns from the rest
+        fit: Fields = {"command": "fit", "output": output}
+        if fields.get("test_share") is not None:
+            fit |= {"files": [table.file], **table.fields, **fields, "report": report}
+            return [fit, apply]
+
+        # of two, the other is learned from, whose features the recalibrator remembers
+        known = self._slot("known")
+        fit |= {"files": [known.file], **known.fields, **fields}
+        check = {"command": "check", "files": [table.file], "report": report}
+        check["card"] = self._free(f"{stem}_before_after_card.html")
+        for name, value in table.fields.items():
+            if name not in REMEMBERED:
+                check[name] = value
+        check["recalibrator"] = output
+        return [fit, check, apply]
 
     def _apply(self, fields: Fields) -> list[Fields]:
-        new, source = self._slot("new"), fields.pop("source", "fit")
+        """Return what recalibrates a new table, by what was learned or dropped."""
+        new = self._slot("new")
+        source = fields.pop("source", "fit")
         if source == "file":
             recalibrator = self._slot("recalibrator").file
         elif "fit" in self.results:
@@ -274,11 +293,19 @@ class Session:
         return [self._applied(new, recalibrator) | new.fields | fields]
 
     def _applied(self, table: Slot, recalibrator: str) -> Fields:
-        ending = ENDING.search(table.file)
-        output = f"{_stem(table.file)}_recalibrated{ending[1] if ending else '.csv'}"
-        how = {name: table.fields[name] for name in READING if name in table.fields}
-        command = {"command": "apply", "recalibrator": recalibrator}
-        return command | {"files": [table.file], "output": self._free(output)} | how
+        """Return the command that recalibrates a table, read as its fields say."""
+        match = ENDING.search(table.file)
+        ending = match[1] if match else ".csv"
+        command: Fields = {
+            "command": "apply",
+            "recalibrator": recalibrator,
+            "files": [table.file],
+            "output": self._free(f"{_stem(table.file)}_recalibrated{ending}"),
+        }
+        for name in READING:
+            if name in table.fields:
+                command[name] = table.fields[name]
+        return command
 
     def _start(self, what: str, place: str, work: Any) -> None:
         """Begin to work, and keep what goes wrong under a name."""
@@ -328,8 +355,8 @@ def _stem(file: str) -> str:
 
 def _checked(fields: Fields) -> Fields:
     """Refuse fields that are not the page's; commands check the others."""
-    if found := OURS & set(fields):
-        msg = f"A page cannot set {', '.join(sorted(found))}."
+    if forbidden := OURS & set(fields):
+        msg = f"A page cannot set {', '.join(sorted(forbidden))}."
         raise InvalidInputError(msg, "field")
     return dict(fields)
 
@@ -340,15 +367,19 @@ def safe_name(name: str, taken: set[str]) -> str:
     >>> safe_name("../../etc/passwd", set()), safe_name("-rf.csv", {"rf.csv"})
     ('passwd', 'rf-2.csv')
     """
+    # without folders, without what a system or a shell may act upon, and not too long
     name = unicodedata.normalize("NFC", name).replace("\\", "/").rsplit("/", 1)[-1]
-    name = "".join(each for each in UNSAFE.sub("_", name) if each.isprintable())
+    name = "".join(filter(str.isprintable, UNSAFE.sub("_", name)))
     name = name.encode("utf-8", "ignore").decode().strip().lstrip(".-~ ")
     if len(name.encode()) > LONGEST_NAME:
         name = name.encode()[-LONGEST_NAME:].decode("utf-8", "ignore").lstrip(".-~ ")
     name = name or "table.csv"
-    stem, dot, rest = name.partition(".")
+
+    # with a number if the name is taken; some systems know no capital letters
+    stem, dot, ending = name.partition(".")
+    folded = {other.casefold() for other in taken}
     number = 1
-    while name.casefold() in {each.casefold() for each in taken}:
+    while name.casefold() in folded:
         number += 1
-        name = f"{stem}-{number}{dot}{rest}"
+        name = f"{stem}-{number}{dot}{ending}"
     return name

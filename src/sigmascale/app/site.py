@@ -65,7 +65,8 @@ def make_site(session: Session) -> Starlette:
 
     async def upload(request: Request) -> None:
         """Take a file; one that is slow does not keep out the next."""
-        slot, incoming = _slot(request), session.incoming / secrets.token_hex(8)
+        slot = _slot(request)
+        incoming = session.incoming / secrets.token_hex(8)
         newest[slot] = incoming.name
         try:
             await _receive(request, incoming, session.largest)
@@ -84,7 +85,8 @@ def make_site(session: Session) -> Starlette:
         session.clear(slot)
 
     async def settle(request: Request) -> None:
-        slot, fields = _slot(request), await _order(request)
+        slot = _slot(request)
+        fields = await _order(request)
         await session.idle()
         session.settle(slot, fields)
 
@@ -117,15 +119,15 @@ def make_site(session: Session) -> Starlette:
         path = session.path_of(request.path_params["name"])
         if path is None:
             return Response(status_code=404)
-        found = path.stat()  # or a new result has just replaced it
+        status = path.stat()  # or a new result has just replaced it
         if request.query_params.get("show") and path.suffix in (".html", ".svg"):
             headers = {"content-security-policy": REPORT_POLICY}
-            return FileResponse(path, headers=headers, stat_result=found)
+            return FileResponse(path, headers=headers, stat_result=status)
         return FileResponse(
             path,
             filename=path.name,
             media_type="application/octet-stream",
-            stat_result=found,
+            stat_result=status,
         )
 
     @contextlib.asynccontextmanager
@@ -133,7 +135,7 @@ def make_site(session: Session) -> Starlette:
         yield
         await session.end()
 
-    routes: list[tuple[str, Handler, str]] = [
+    answers: list[tuple[str, Handler, str]] = [
         ("/", page, "GET"),
         ("/static/{name}", static, "GET"),
         ("/api/state", state, "GET"),
@@ -148,9 +150,7 @@ def make_site(session: Session) -> Starlette:
         ("/files/{name:path}", download, "GET"),
     ]
     return Starlette(
-        routes=[
-            Route(path, answer, methods=[method]) for path, answer, method in routes
-        ],
+        routes=[Route(path, answer, methods=[verb]) for path, answer, verb in answers],
         exception_handlers={
             InvalidInputError: _refuse,
             ClientDisconnect: _nothing(400),
@@ -162,6 +162,7 @@ def make_site(session: Session) -> Starlette:
 
 
 def _slot(request: Request) -> str:
+    """Return the slot of a request's address; others are not found."""
     slot: str = request.path_params["slot"]
     if slot not in SLOTS:
         raise FileNotFoundError
@@ -172,6 +173,7 @@ def _slot(request: Request) -> str:
 
 
 def _too_large(largest: int) -> InvalidInputError:
+    """Return the error that more was sent than may be."""
     size = f"{largest / 2**20:,.0f} MiB"
     msg = (
         f"This page takes at most {size}, packed or unpacked. Use the command line, "
@@ -182,9 +184,10 @@ def _too_large(largest: int) -> InvalidInputError:
 
 async def _pieces(request: Request, largest: int) -> AsyncIterator[bytes]:
     """Yield the body of a request, which must not be too large."""
-    declared, size = request.headers.get("content-length", ""), 0
+    declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > largest:
         raise _too_large(largest)
+    size = 0
     async for piece in request.stream():
         size += len(piece)
         if size > largest:
@@ -230,20 +233,21 @@ async def _order(request: Request) -> dict[str, Any]:
         raise InvalidInputError(msg, "order")
     body = b"".join([piece async for piece in _pieces(request, LARGEST_ORDER)])
     try:
-        found = json.loads(body)
+        order = json.loads(body)
         # what is no text, and no number, could not be shown again
-        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+        json.dumps(order, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as problem:
         raise InvalidInputError(msg, "order") from problem
-    if not isinstance(found, dict):
+    if not isinstance(order, dict):
         raise InvalidInputError(msg, "order")
-    return found
+    return order
 
 
 # -- what goes wrong -------------------------------------------------------------------
 
 
 async def _refuse(_: Request, problem: Exception) -> Response:
+    """Answer with what is wrong, as data that the page words."""
     assert isinstance(problem, InvalidInputError)
     status = {"busy": 409, "too-large": 413}.get(problem.code, 400)
     headers = {"connection": "close"} if status == 413 else {}
@@ -252,6 +256,8 @@ async def _refuse(_: Request, problem: Exception) -> Response:
 
 
 def _nothing(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return what answers with a status alone."""
+
     async def answer(_: Request, problem: Exception) -> Response:
         return Response(status_code=status)
 
@@ -259,6 +265,7 @@ def _nothing(status: int) -> Callable[[Request, Exception], Awaitable[Response]]
 
 
 async def _broken(_: Request, problem: Exception) -> Response:
+    """Answer a defect of ours; the terminal has the rest."""
     traceback.print_exception(problem)  # where the app was started
     msg = "This is a defect of the app; where it was started, it says more. Try again."
     return JSONResponse({"message": msg, "code": "defect", "fields": {}}, 500)

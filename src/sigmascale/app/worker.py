@@ -61,7 +61,9 @@ class Worker:
         program: Sequence[str] = PROGRAM,
         longest: int = LONGEST_ANSWER,
     ) -> None:
-        self._folder, self._program, self._longest = folder, program, longest
+        self._folder = folder
+        self._program = program
+        self._longest = longest
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
         self._number = 0
@@ -93,6 +95,7 @@ class Worker:
         return answer
 
     async def _running(self) -> asyncio.subprocess.Process:
+        """Return the process, a new one if there is none or it was stopped."""
         if self._process is not None and self._stopped:  # after its last answer
             await self._end(self._process)
         if self._process is None:
@@ -125,6 +128,7 @@ class Worker:
         raise InvalidInputError(PROBLEM_WORDS[code], code)
 
     async def _end(self, process: asyncio.subprocess.Process) -> None:
+        """Kill a process that is of no use any more."""
         self._process = None
         _kill(process)
         await process.wait()
@@ -144,6 +148,7 @@ class Worker:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill a process with its children, where the system can."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             if hasattr(os, "killpg"):
@@ -170,7 +175,8 @@ def main() -> None:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             answer = _done(getattr(orders, order["do"]), order["with"])
-        answer["warnings"] = list(dict.fromkeys(str(each.message) for each in caught))
+        messages = [str(warning.message) for warning in caught]
+        answer["warnings"] = list(dict.fromkeys(messages))
         answer["number"] = order["number"]
         answers.write(json.dumps(answer, allow_nan=False) + "\n")
         answers.flush()
@@ -194,10 +200,12 @@ def _done(do: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _problem(
     message: str, code: str, fields: dict[str, Any] | None = None
 ) -> dict[str, Any]:
+    """Return the answer that something is wrong, as data."""
     return {"problem": {"message": message, "code": code, "fields": fields or {}}}
 
 
 def _listen(lines: queue.Queue[dict[str, Any]]) -> None:
+    """Put orders into a queue; end the process with the server."""
     for line in sys.stdin.buffer:
         lines.put(json.loads(line))
     os._exit(0)  # the server is gone, and nobody waits for a result
