@@ -306,6 +306,21 @@ def test_a_regressor_without_uncertainty_learns_where_its_errors_are_larger():
         assert stats.spearmanr(u, new_X[:, 0]).statistic > 0.8
 
 
+def test_rows_of_a_regressor_can_be_judged_watched_and_followed():
+    X, y = make_data(600)
+    new_X, new_y = make_data(300, seed=1)
+    model = quick(Ridge()).fit(X, y)
+    rows = model.to_predictions(new_X, new_y, groups=np.arange(300) // 3)
+    assert (rows.y_std == model.std_).all()
+    assert np.unique(rows.groups).size == 100
+    np.testing.assert_array_equal(rows.y_true, new_y)
+    applied = model.recalibrator_.apply(rows)
+    np.testing.assert_allclose(applied.y_std, model.predict_std(new_X))
+    follower = ss.Follower(model.recalibrator_)
+    np.testing.assert_allclose(follower.interval(rows), model.predict_interval(new_X))
+    assert model.to_predictions(new_X).y_true is None
+
+
 def test_features_of_a_regressor_without_uncertainty_can_be_named_or_none():
     X, y = make_data(300)
     table = pd.DataFrame(X, columns=NAMES)

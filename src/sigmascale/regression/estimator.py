@@ -260,7 +260,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        rows = self._new_rows(X)
+        rows = self.to_predictions(X)
         found: Floats = self.recalibrator_.predict(rows)
         return found
 
@@ -292,9 +292,34 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Distributions
         """
-        rows = self._new_rows(X)
+        rows = self.to_predictions(X)
         found: Distributions = self.recalibrator_.apply(rows).distributions
         return found
+
+    def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
+        """Return rows as `recalibrator_` takes them: their uncertainties as they came.
+
+        Monitors and followers of the recalibrator watch these, and
+        ``recalibrator_.apply`` makes of them what ``validate`` and plots judge.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            With the columns seen in `fit`.
+        y : array-like of shape (n,), optional
+            True values, where they are known.
+        **others
+            Such as `groups` or `time`, as for :class:`sigmascale.Predictions`.
+
+        Returns
+        -------
+        Predictions
+        """
+        self._check_columns(X)
+        y_pred, u = predict_with_std(self.regressor_, X)
+        if u is None:
+            u = np.full(y_pred.size, self.std_)
+        return self._rows(X, y_pred, u, y_true=y, **others)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn that input is what the regressor takes."""
@@ -346,13 +371,6 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             )
             raise InvalidInputError(msg)
         validate_data(self, X, skip_check_array=True, reset=False)
-
-    def _new_rows(self, X: Any) -> Predictions:
-        self._check_columns(X)
-        y_pred, u = predict_with_std(self.regressor_, X)
-        if u is None:
-            u = np.full(y_pred.size, self.std_)
-        return self._rows(X, y_pred, u)
 
     def _refuse_ensemble_of_one(self) -> None:
         if self.ensemble:
