@@ -514,15 +514,19 @@ def test_no_text_overprints_another_or_a_mark_in_print(printed, columns):
     quick = before.with_features(())
     watched = ss.Monitor(quick).update(quick).update(quick.with_y_std(quick.y_std / 2))
     rivals = {"raw": before, "raked": after, "a third of what it was": third}
+    study = ss.scores.bin_study(before, after, numbers=(2, 8), n_draws=9)
     with plots.style("paper", columns=columns):
         drawn = [plots.comparison(rivals), plots.monitor(watched)]
+        drawn.append(plots.bin_study(study)[0])
         for sets, verdicts in ((printed[:1], judged[:1]), (printed, judged)):
-            drawn += [getattr(plots, name)(*sets) for name in (*PAIRS, "reliability")]
+            names = (*PAIRS, "reliability", "tenths")
+            drawn += [getattr(plots, name)(*sets) for name in names]
             drawn += [plots.verdicts(*verdicts), plots.certificate(*verdicts)]
             drawn.append(plots.local_statistics(*sets, by="kind"))
             drawn += [plots.local(*verdicts, by=name) for name in ("u", "kind")]
         for ax in drawn:
             assert overprinted(ax.figure) == []
+            assert ax.get_window_extent().height >= 72  # not squashed by what is above
             assert 2.54 * ax.figure.get_figwidth() == pytest.approx(8.5 * columns)
 
 

@@ -96,7 +96,7 @@ def verdicts(
     first = stages[0]
     names = list(first.verdicts)
     inches_a_row = 0.27 if len(stages) == 1 else 0.42
-    ax = axes_for(ax, 1.5 + inches_a_row * len(names))
+    ax = axes_for(ax, 0.8 + inches_a_row * len(names))
 
     # the band of what is good enough, and 1
     tolerance = first.tolerance
@@ -305,7 +305,7 @@ def _range_of_factors(regions: list[Region], tolerance: float) -> tuple[float, f
         for factor in (region.estimate, region.low, region.high):
             if 1 / FARTHEST < factor < FARTHEST:
                 low, high = min(low, factor), max(high, factor)
-    return low / 1.05, high * 1.05
+    return low / 1.15, high * 1.15
 
 
 def _draw_regions(

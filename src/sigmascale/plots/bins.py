@@ -18,6 +18,7 @@ from .canvas import (
     VERMILION,
     Look,
     axes_for,
+    explain,
     new_figure,
 )
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE)  # of u and the features
-BINS_WIDTH = 7.0  # inches
+NARROW, WIDE = 4.0, 6.6  # inches, for one panel in a line, and for two
 HEIGHT = 5.6
 
 
@@ -65,7 +66,9 @@ def bin_study(study: BinStudy, *, ax: Axes | None = None) -> list[Axes]:
     for score in study.scores:
         if score.startswith("ENCE_"):
             names.append(score.removeprefix("ENCE_"))
-    _draw(nll, study, "NLL", SOFT, "NLL")
+    _draw(nll, study, "NLL", SOFT, "bin-wise scaling")
+    for label, line_style in {"rival": DASHES, "simulated": ":"}.items():
+        nll.plot([], [], color=SOFT, linestyle=line_style, label=label)
     for name, colour in zip(names, cycle(COLOURS), strict=False):
         _draw(ence, study, f"ENCE_{name}", colour, name)
         _draw(s, study, f"S_{name}", colour, name)
@@ -78,13 +81,10 @@ def bin_study(study: BinStudy, *, ax: Axes | None = None) -> list[Axes]:
     quantities = ("NLL", "ENCE", "S", "fraction of valid bins")
     for panel, letter, quantity in zip(panels, "abcd", quantities, strict=True):
         panel.set(xlabel=f"number of bins of {study.by}", ylabel=quantity)
-        panel.set_title(f"({letter})", loc="left", fontweight="bold")
         panel.margins(x=0)
+        explain([panel], notes=[f"({letter})"])
     for panel in (ence, s):
-        panel.set_ylim(0, 1.25 * panel.get_ylim()[1])  # with room for the legend
-    for panel in (ence, s, valid):
-        panel.legend(frameon=False, ncols=2, columnspacing=1, handlelength=1.5)
-    _explain_lines(nll)
+        panel.set_ylim(bottom=0)
     return panels
 
 
@@ -92,7 +92,12 @@ def _four_panels(ax: Axes | None) -> list[Axes]:
     """Return four axes in the place of one."""
     if ax is None:
         figure: Any = new_figure(None, HEIGHT)
-        figure.set_figwidth(max(BINS_WIDTH, figure.get_figwidth()))
+        width = figure.get_figwidth()
+        if width < NARROW:  # one below the other
+            figure.set_figheight(1.7 * HEIGHT)
+            return list(figure.subplots(4, 1))
+        if width < WIDE:  # no width was asked for
+            figure.set_figwidth(WIDE)
         return list(figure.subplots(2, 2).flat)
     ax = axes_for(ax)
     figure = ax.figure
@@ -149,16 +154,3 @@ def _draw_target_of_valid(ax: Axes, study: BinStudy, names: list[str]) -> None:
     band: Look = {"color": GREY, "alpha": 0.35, "linewidth": 0}
     ax.fill_between(study.n_bins, mean - 2 * sd, mean + 2 * sd, **band)
     ax.set_ylim(0, 1.02)
-
-
-def _explain_lines(ax: Axes) -> None:
-    """Say what solid, dashed and dotted lines are, within the axes."""
-    styles: dict[str, Any] = {
-        "bin-wise scaling": "-",
-        "rival": DASHES,
-        "simulated": ":",
-    }
-    lines = []
-    for label, style in styles.items():
-        lines += ax.plot([], [], color=SOFT, linestyle=style, label=label)
-    ax.legend(handles=lines, frameon=False, loc="upper right")

@@ -115,6 +115,14 @@ def letter() -> float:
     return 0.58 * text_size()
 
 
+def width_of_words(words: str) -> float:
+    """Return the width in points of words within figures, of their longest line."""
+    from matplotlib.textpath import TextPath
+
+    lines = [TextPath((0, 0), line, size=text_size()) for line in words.split("\n")]
+    return max(float(line.get_extents().width) for line in lines)
+
+
 def results_of(
     before: Any, after: Any, kind: Any, compute: Callable[[Predictions], Any]
 ) -> list[Any]:
@@ -182,9 +190,23 @@ def new_figure(
     if size is None:
         width = _width.get()
         size = width, min(3.2, 0.75 * width) if height is None else height
-    figure = Figure(size, layout="constrained")
+        figure = Figure(size, layout="constrained")
+        figure.sigmascale_room = {}  # type: ignore[attr-defined]
+    else:
+        figure = Figure(size, layout="constrained")
     figure._repr_png_ = partial(_as_png, figure)  # type: ignore[attr-defined]
     return figure
+
+
+def make_room(ax: Axes, where: str, points: float) -> None:
+    """Let a figure of a size of ours grow by what stands above or below its axes."""
+    figure: Any = ax.figure
+    room: dict[str, float] | None = getattr(figure, "sigmascale_room", None)
+    if room is None:  # its size was asked for
+        return
+    before = sum(room.values())
+    room[where] = max(points, room.get(where, 0.0))
+    figure.set_figheight(figure.get_figheight() + (sum(room.values()) - before) / 72)
 
 
 def _as_png(figure: Figure) -> bytes:
@@ -258,13 +280,19 @@ def log_helps(values: Floats) -> bool:
 
 def width_of(ax: Axes) -> float:
     """Return the width of the axes in typographic points, as it will be."""
-    figure = ax.figure
+    figure: Any = ax.figure
     width = float(ax.bbox.width * 72 / figure.dpi)
     if figure.get_layout_engine() is None:
         return width
-    # the layout will leave some 45 points for labels; now it is a fifth of the figure
+    # the layout will leave some 45 points for the labels of each column of axes
+    place = ax.get_subplotspec()
+    if place is None:
+        return width
+    column = place.get_topmost_subplotspec()
     whole = float(figure.bbox.width * 72 / figure.dpi)
-    return width * (whole - 45) / (0.775 * whole)
+    share = width / (float(column.get_position(figure).width) * whole)
+    n_columns = float(column.get_gridspec().ncols / len(column.colspan))
+    return share * (whole / n_columns - 45)
 
 
 def log_ticks(ax: Axes, which: str, low: float, high: float) -> None:
@@ -308,6 +336,7 @@ def name_ticks(ax: Axes, labels: Iterable[Any]) -> None:
         names = [literal(label, 10) for label in labels]
         step = math.ceil(12 / width)  # a slanted name takes 12 points
         look |= {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
+        make_room(ax, "below", 0.87 * max(map(len, names)) * letter())
     ax.set_xticks(range(0, len(names), step), names[::step], **look)
     ax.set_xticks(range(len(names)), minor=True)
     ax.set_xlim(-0.6, len(names) - 0.4)
@@ -316,7 +345,9 @@ def name_ticks(ax: Axes, labels: Iterable[Any]) -> None:
 def in_lines(words: str, width: float) -> str:
     """Return words in as many lines as a width in points needs."""
     letters = max(10, int(width / letter()))
-    return "\n".join(wrap(words, letters, break_long_words=False))
+    whole = words.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = wrap(whole, letters, break_long_words=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def label_axes(axes: Sequence[Axes], x: str, y: str) -> None:
@@ -362,7 +393,10 @@ def explain(
 
     # the legend, in as many columns as there is room for, above the titles
     room = sum(width_of(ax) for ax in axes) - beside
-    shown = [in_lines(name, room - 3 * size) for name in entries]
+    shown = []
+    for name in entries:
+        fits = width_of_words(name) <= room - 3 * size
+        shown.append(name if fits else in_lines(name, room - 3 * size))
     n_columns = _columns(shown, room)
     look: Look = {"loc": "lower left", "borderaxespad": 0.2, "frameon": False}
     look |= {"fontsize": size, "borderpad": 0.1, "handlelength": 1.5}
@@ -390,6 +424,7 @@ def raise_legend(legend: Legend, ax: Axes, points: float) -> None:
     # an invisible letter as high as its top, which the layout does look at
     remove_drawn(ax.texts, _STRUT)
     top = points + legend.sigmascale_height  # type: ignore[attr-defined]
+    make_room(ax, "above", top - 2 * text_size())  # one line is always there
     place: Look = {"xycoords": "axes fraction", "textcoords": "offset points"}
     ax.annotate(" ", (0, 1), (0, top), va="top", fontsize=1, gid=_STRUT, **place)
 
@@ -401,9 +436,8 @@ def _height_of(names: Sequence[str], n_columns: int) -> float:
     """Return the height in points of a legend, with a little room below and above."""
     n_rows = math.ceil(len(names) / n_columns)
     n_lines = [name.count("\n") + 1 for name in names]
-    most_lines = 0
-    for first in range(0, len(names), n_rows):  # of each column
-        most_lines = max(most_lines, sum(n_lines[first : first + n_rows]))
+    columns = np.array_split(n_lines, n_columns)  # as Matplotlib does
+    most_lines = max((int(column.sum()) for column in columns), default=0)
     return text_size() * (1.2 * most_lines + 0.5 * n_rows + 0.4)
 
 
@@ -423,13 +457,10 @@ def _make_grey(handle: Any) -> None:
 
 def _columns(names: Sequence[str], room: float) -> int:
     """Return how many columns of a legend fit into a width in points."""
-    letters = [max(map(len, name.split("\n"))) for name in names]
-    for n_columns in range(len(letters), 1, -1):
-        n_rows = math.ceil(len(letters) / n_columns)
-        width = 0.0
-        for first in range(0, len(letters), n_rows):  # of each column
-            longest = max(letters[first : first + n_rows])
-            width += 3.4 * text_size() + letter() * longest  # a mark, and the name
-        if width <= room:
+    widths = [width_of_words(name) for name in names]
+    for n_columns in range(len(names), 1, -1):
+        columns = np.array_split(widths, n_columns)  # as Matplotlib does
+        longest = sum(float(column.max()) for column in columns)
+        if longest + n_columns * 3.4 * text_size() <= room:  # names, and their marks
             return n_columns
     return 1

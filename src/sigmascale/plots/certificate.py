@@ -20,6 +20,7 @@ from .canvas import (
     SOFT,
     Look,
     axes_for,
+    explain,
     factor_ticks,
     looks_of,
     results_of,
@@ -108,9 +109,7 @@ def certificate(
     if is_wide:
         _beside(ax, sets, tolerance, top)
     else:
-        if len(sets) > 1:
-            above: Look = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}
-            ax.legend(frameon=False, fontsize=text_size(), **above)
+        explain([ax])
         margin: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
         margin["fontsize"] = text_size()
         ax.text(1.01, tolerance, f"{tolerance:g}×", color=SOFT, **margin)
@@ -160,9 +159,11 @@ def _ribbon(ax: Axes, curve: EndsByFineness, look: Look, name: str, top: float) 
     colour = look["color"]
     ax.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
     if low.max() > 1.02:  # else there is no fault to be seen
-        ax.plot(places, low, color=colour, linewidth=1, zorder=3)
+        thin: Look = {"linewidth": 1, "zorder": 3, "label": "" if name else "at least"}
+        ax.plot(places, low, color=colour, **thin)
     line: Look = {"linewidth": 2, "markersize": 6, "clip_on": False, "zorder": 4}
-    ax.plot(places, high, color=colour, marker=look["marker"], label=name, **line)
+    line["label"] = name or "at most (95 % sure)"
+    ax.plot(places, high, color=colour, marker=look["marker"], **line)
 
 
 def _numbers(
@@ -219,4 +220,4 @@ def _perfect(ax: Axes, curve: EndsByFineness, top: float) -> None:
     for fineness in DRAWN_FINENESSES:
         _, _, perfect = curve.get(fineness, NO_ENDS)
         factors.append(perfect if perfect < top else math.nan)
-    ax.plot(range(len(factors)), factors, **dots)
+    ax.plot(range(len(factors)), factors, label="a perfect u", **dots)

@@ -106,10 +106,14 @@ def reliability(
         dots = styled(style, dots) | {"label": f"{_name(look, style, 'bins')}: {score}"}
         (points,) = ax.plot(rmv, diagram.rmse, **dots)
 
-        # their limits, which look like the points
+        # their limits, which look like the points; they are the last in the legend
+        limits = f"{100 * diagram.confidence:g} % limits"
+        for drawn in ax.collections:
+            if drawn.get_label() == limits:
+                drawn.set_label("")
         bars = ax.vlines(rmv, diagram.low, diagram.high, linewidth=1, zorder=2)
         bars.set(color=points.get_color(), alpha=points.get_alpha())
-        bars.set_label(f"{100 * diagram.confidence:g} % limits")
+        bars.set_label(limits)
         _fit_axes(ax, diagram, is_log=is_log)
     label_axes([ax], "root mean variance (RMV)", "RMSE")
     explain([ax])

@@ -9,7 +9,16 @@ import numpy as np
 from ..judging import Validation
 from ..predictions import Predictions
 from ..scores import Evidence, evidence
-from .canvas import GREY, INK, Look, axes_for, log_ticks, looks_of, results_of
+from .canvas import (
+    GREY,
+    INK,
+    Look,
+    axes_for,
+    explain,
+    log_ticks,
+    looks_of,
+    results_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +70,7 @@ def tenths(
     ends = np.array([min(sizes) / 1.4, max(sizes) * 1.4])
 
     # the diagonal with the band of what is good enough, and the tenths
-    band: Look = {"color": GREY, "alpha": 0.2, "linewidth": 0}
+    band: Look = {"color": GREY, "alpha": 0.2, "linewidth": 0, "label": "good enough"}
     ax.fill_between(ends, ends / tolerance, ends * tolerance, **band)
     ax.plot(ends, ends, color=INK, linewidth=0.8, linestyle=(0, (4, 2)))
     for stage, look in zip(stages, looks_of(stages), strict=True):
@@ -73,6 +82,7 @@ def tenths(
     ax.set_ylim(*ends)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
+    explain([ax])
     return ax
 
 
@@ -90,6 +100,7 @@ def _draw(ax: Axes, stage: Evidence, look: Look) -> None:
         markersize=4,
         color=look["color"],
         marker=look.get("marker", "o"),
+        label=look.get("label", "tenths of the rows, 95 % limits"),
     )
 
 
