@@ -26,7 +26,8 @@ project_copyright = author
 version = release = version_of("sigmascale")
 
 extensions = [
-    "mathml",  # ours, in _ext
+    "as_read",  # ours, in _ext
+    "mathml",  # ours, too
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
