@@ -638,3 +638,14 @@ def test_figures_need_no_pyplot_and_notebooks_show_them():
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_figures_without_matplotlib_are_refused_with_the_extra_that_has_it(
+    sets, monkeypatch
+):
+    halves = sets[0].take(np.arange(700)), sets[0].take(np.arange(700, 1400))
+    study = ss.scores.bin_study(*halves, numbers=(2,), n_draws=2)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    for draw, what in ((plots.calibration, sets[0]), (plots.bin_study, study)):
+        with pytest.raises(ImportError, match=r"sigmascale\[cli\]"):
+            draw(what)

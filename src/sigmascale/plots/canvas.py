@@ -147,13 +147,10 @@ def looks_of(results: Sequence[Any]) -> list[Look]:
 
 def axes_for(ax: Any, height: float | None = None) -> Axes:
     """Return axes to draw on: those given, or those of a new figure."""
-    try:
-        from matplotlib.axes import Axes
-    except ImportError as problem:
-        msg = 'Figures need Matplotlib: pip install "sigmascale[cli]".'
-        raise ImportError(msg) from problem
     if ax is None:
         return new_figure(None, height).subplots()
+    from matplotlib.axes import Axes
+
     if not isinstance(ax, Axes):
         msg = f"Pass a Matplotlib Axes as `ax`; found {type(ax).__name__}."
         raise InvalidInputError(msg, "kind")
@@ -185,8 +182,11 @@ def new_figure(
 
     They do so by themselves only once pyplot is imported.
     """
-    from matplotlib.figure import Figure
-
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        msg = 'Figures need Matplotlib: pip install "sigmascale[cli]".'
+        raise ImportError(msg) from problem
     if size is None:
         width = _width.get()
         size = width, min(3.2, 0.75 * width) if height is None else height
