@@ -31,6 +31,7 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
     for ax, result in zip(others, local.values(), strict=True):
         draw_local(ax, result)
         ax.set_xlabel(WORDS[result.name])
+    others[0].legend(frameon=False, fontsize=8, loc="lower right")
     for ax, letter in zip((first, *others), "abcd", strict=True):
         ax.tick_params(labelsize=8)
         ax.set_title(f"({letter})", loc="left", fontsize=9, fontweight="bold")
@@ -38,10 +39,12 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
 
 
 def draw_local(ax: Axes, result: scores.LocalStatistics) -> None:
-    """Draw a local ZMS; the text below the figure says what the colours are."""
+    """Draw a local ZMS without what stands above it: a legend, its room, a note."""
     plots.local_statistics(result, ax=ax)
-    if (legend := ax.get_legend()) is not None:
-        legend.remove()
+    ax.get_legend().remove()
+    for room in list(ax.texts):
+        room.remove()
+    ax.set_title("", loc="left")
     title = f"{100 * result.fraction_valid:.0f} % of bins valid"
     ax.set_title(title, loc="right", fontsize=9)
 

@@ -203,6 +203,26 @@ def test_figures_have_the_panels_and_lines_of_the_paper():
     assert set(isotonic.get_ydata()) == {scores.nll(authors)}
 
 
+def test_panels_fill_their_figure_and_explain_marks_within_the_axes():
+    data = StudyData.synthetic(0, 2000)
+    u = {"none": data.test.y_std, "isotonic": data.isotonic, "boosted": data.isotonic}
+    first = figures.figure1(data)
+    third = figures.figure3(study.Beyond(data, {}, u, {}, 0))
+    for figure, n_columns in ((first, 2), (third, 3)):
+        figure.draw_without_rendering()
+        heights = [ax.get_position().height for ax in figure.axes[::n_columns]]
+        assert sum(heights) > 0.65
+        for ax in figure.axes:
+            if (legend := ax.get_legend()) is not None:
+                (left, low), (right, high) = ax.transAxes.inverted().transform(
+                    legend.get_window_extent()
+                )
+                assert 0 <= min(left, low) < max(right, high) <= 1
+    marks = [text.get_text() for text in first.axes[1].get_legend().texts]
+    assert marks[-2:] == ["that miss 1", "all rows"]
+    assert not any(ax.get_title(loc="left") for ax in third.axes)
+
+
 def test_the_program_takes_a_folder_and_says_what_it_wrote(
     tmp_path, monkeypatch, capsys
 ):
