@@ -8,7 +8,6 @@ itself. *Cannot tell*: else; then T, and what is suspected, are said all the sam
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -30,8 +29,8 @@ from .certificate import (
     perfect_reach,
 )
 from .joint import learn_jointly
-from .parts import ASKED, FINENESS
-from .questions import FEWEST, Bias, Coverage, SizeOfU, Values
+from .parts import ASKED, FINENESS, Partition
+from .questions import FEWEST, Bias, Coverage, Question, SizeOfU, Values
 from .search import Finding, Inquiry, Search, search, shuffled_rows
 from .variables import Variable
 from .worth import gain_of_u
@@ -40,8 +39,12 @@ Answer = Literal["yes", "no", "cannot tell"]
 ROWS_OF_TREES = 150  # that a yes to "joint" takes, a unit of likelihood
 UNJUDGED = 0.01  # share of the rows whose labels may go unjudged
 HOPELESS = 1e4  # times as many rows: nobody knows how many
-OUTLIERS, DECIDE = 0.02, 0.4  # share of the largest errors, and of z², if they decide
-FEW_DECIDE, THEIR_PART = 0.01, 0.25  # share of the largest errors, and of z²
+# share of the largest errors, and of z² that they hold, if they decide on the average
+OUTLIERS = 0.02
+DECIDE = 0.4
+# share of the largest errors, and of z² that they hold, if this is worth words
+FEW_DECIDE = 0.01
+THEIR_PART = 0.25
 TAILS = 6.0  # degrees of freedom below which tails are heavy
 TIME = "time"
 
@@ -177,21 +180,24 @@ class Judged:
     @cached_property
     def few_decide(self) -> float:
         """The share of ⟨Z²⟩ that the largest errors hold, 1 % of all; 0 if little."""
-        z2, w = self.values.z2, self.values.w
+        z2 = self.values.z2
+        w = self.values.w
         if z2.size < 1 / FEW_DECIDE:
             return 0.0
-        largest = z2 > np.quantile(z2, 1 - FEW_DECIDE)
-        share = float(w[largest] @ z2[largest] / (w @ z2))
+        is_largest = z2 > np.quantile(z2, 1 - FEW_DECIDE)
+        share = float(w[is_largest] @ z2[is_largest] / (w @ z2))
         return share if share > THEIR_PART else 0.0
 
     @cached_property
     def outliers(self) -> float | None:
         """The share of the largest errors that alone make u too small, if so."""
-        z2, w = self.values.z2, self.values.w
-        rest = z2 <= np.quantile(z2, 1 - OUTLIERS)
-        if rest.all() or w[~rest] @ z2[~rest] < DECIDE * (w @ z2):
+        z2 = self.values.z2
+        w = self.values.w
+        is_rest = z2 <= np.quantile(z2, 1 - OUTLIERS)
+        if is_rest.all() or w[~is_rest] @ z2[~is_rest] < DECIDE * (w @ z2):
             return None
-        mean = float(np.average(z2[rest], weights=w[rest]))
+        # u is right for the rest, and few errors are far beyond it
+        mean = float(np.average(z2[is_rest], weights=w[is_rest]))
         share = float(w[z2 > 12 * mean].sum() / w.sum())
         return share if mean < self.tolerance and 0 < share <= OUTLIERS else None
 
@@ -201,16 +207,14 @@ class Judged:
 
 def variables_of(values: Values) -> dict[str, Variable]:
     """Return u, the features and time, in bins."""
-    rows, w = values.rows, values.w
-    variables = {v.name: v for v in Variable.all_of(rows, w)}
+    rows = values.rows
+    variables = {v.name: v for v in Variable.all_of(rows, values.w)}
     if rows.time is not None and _has_times(rows):
         is_date = rows.time.dtype.kind == "M"
-        at = (
-            rows.time.astype("datetime64[us]").astype(np.int64)
-            if is_date
-            else rows.time
-        )
-        time = Variable.of_numbers(TIME, at.astype(np.float64), w)
+        when = rows.time
+        if is_date:
+            when = when.astype("datetime64[us]").astype(np.int64)
+        time = Variable.of_numbers(TIME, when.astype(np.float64), values.w)
         variables[TIME] = replace(time, is_date=is_date)
     return variables
 
@@ -225,19 +229,26 @@ def _has_times(rows: Predictions) -> bool:
 def asked_of(
     rows: Predictions, variables: dict[str, Variable], claim: Claim
 ) -> list[Asked]:
-    """Return the questions that a claim is about; that of combinations comes last."""
-    every = tuple(variables.values())
-    size, asked = SizeOfU(), []
+    """Return the questions that a claim is about; that of combinations comes last.
+
+    Where rows are too few for variables there are none, and questions have names alone.
+    """
+    size = SizeOfU()
+    of_all = tuple(variables.values())
+    asked = []
     if not rows.is_vector:
-        asked.append(Asked("bias", Bias(), every, True))
+        asked.append(Asked("bias", Bias(), of_all, with_whole=True))
     if claim != "intervals":
-        asked.append(Asked("average", size, (), True))
-        asked += [Asked(name, size, (v,), False) for name, v in variables.items()]
+        asked.append(Asked("average", size, (), with_whole=True))
+        for name in (*rows.names, TIME) if _has_times(rows) else rows.names:
+            of_one = (variables[name],) if name in variables else ()
+            asked.append(Asked(name, size, of_one, with_whole=False))
         # what one column says alone needs no other question
-        if sum(x.min() < x.max() for x in rows.columns) > 1:
-            asked.append(Asked("joint", size, (), False))
+        n_varying = sum(column.min() < column.max() for column in rows.columns)
+        if n_varying > 1:
+            asked.append(Asked("joint", size, (), with_whole=False))
     if claim != "u":
-        asked.append(Asked("coverage", Coverage(), every, True))
+        asked.append(Asked("coverage", Coverage(), of_all, with_whole=True))
     return asked
 
 
@@ -256,36 +267,38 @@ def judge(
     variables = variables_of(values) if values.enough else {}
     asked = asked_of(rows, variables, claim)
     if not values.enough:
-        known = [*rows.names, TIME] if _has_times(rows) else rows.names
-        names = asked_of(rows, dict.fromkeys(known), claim)  # type: ignore[arg-type]
-        nothing = _nothing(values, names, tolerance, confidence, claim)
+        nothing = _nothing(values, asked, tolerance, confidence, claim)
         return replace(nothing, repeats=repeats)
+
     # what u and the features say together is one more variable
     expected = None
-    if any(x.name == "joint" for x in asked):
+    if any(each.name == "joint" for each in asked):
         expected = learn_jointly(rows, rng)
     if expected is not None:
-        joint = (Variable.of_numbers("joint", *expected),)
-        asked = [
-            Asked(x.name, x.question, joint, False) if x.name == "joint" else x
-            for x in asked
-        ]
-    families = [Inquiry(x.name, x.question, v) for x in asked for v in x.variables]
-    questions = list({type(x.question): x.question for x in asked}.values())
-    searched = search(values, families, questions, 2 * (1 - confidence), rng)
+        joint = Variable.of_numbers("joint", *expected)
+        asked = [_of_joint(each, joint) for each in asked]
+
+    # limits of all regions, and of all parts
+    error_rate = 2 * (1 - confidence)
+    searched = search(values, *_inquiries(asked), error_rate, rng)
     certified = Certified(values, asked, confidence)
-    judged = [_answer(x, searched, certified, tolerance) for x in asked]
-    counted = [x.name for x in judged if x.counts]
-    some = shuffled_rows(values, values.w, rng)
+
+    answers = {}
+    at_least: dict[tuple[str, int], float] = {}
+    for each in asked:
+        answers[each.name] = _answer(each, searched, certified, tolerance)
+        at_least |= _at_least(each, searched)
+
+    counted = [name for name, answered in answers.items() if answered.counts]
+    permuted = shuffled_rows(values, values.w, rng)
     certificate = certificate_of(
         certified,
-        {key: x for each in asked for key, x in _at_least(each, searched)},
-        perfect_reach(certified, some, counted, rng),
+        at_least,
+        perfect_reach(certified, permuted, counted, rng),
         counted,
         tolerance=tolerance,
         claim=claim,
     )
-    answers = {x.name: x for x in judged}
     return Judged(
         values,
         tolerance,
@@ -299,6 +312,22 @@ def judge(
     )
 
 
+def _of_joint(asked: Asked, joint: Variable) -> Asked:
+    """Return a question; that of combinations is one of the joint variable."""
+    return replace(asked, variables=(joint,)) if asked.name == "joint" else asked
+
+
+def _inquiries(asked: list[Asked]) -> tuple[list[Inquiry], list[Question]]:
+    """Return what is searched: each question of each variable; and the questions."""
+    inquiries = []
+    questions: dict[type[Question], Question] = {}
+    for each in asked:
+        questions[type(each.question)] = each.question
+        for v in each.variables:
+            inquiries.append(Inquiry(each.name, each.question, v))
+    return inquiries, list(questions.values())
+
+
 def _nothing(
     values: Values,
     asked: list[Asked],
@@ -307,28 +336,40 @@ def _nothing(
     claim: Claim,
 ) -> Judged:
     """Return what is known where rows are too few, or all errors 0."""
-    unknown = Worst(math.inf, -math.inf, math.inf, 0.0, None, -1)
-    worst = dict.fromkeys(FINENESS, unknown)
-    answers = {
-        x.name: Answered(x, "cannot tell", x.question.bound(tolerance), worst, 1, 0)
-        for x in asked
-    }
-    level = values.level
-    none = Certificate((), math.inf, math.inf, tolerance, confidence, level, claim)
-    return Judged(values, tolerance, {}, None, None, None, none, answers)
+    unknown = Worst(math.inf, -math.inf, math.inf, 0.0)
+    answers = {}
+    for each in asked:
+        answers[each.name] = Answered(
+            each,
+            "cannot tell",
+            each.question.bound(tolerance),
+            dict.fromkeys(FINENESS, unknown),
+            shown=1,
+            proved=0,
+        )
+    return Judged(
+        values,
+        tolerance,
+        variables={},
+        expected=None,
+        search=None,
+        certified=None,
+        certificate=Certificate(
+            (), math.inf, math.inf, tolerance, confidence, values.level, claim
+        ),
+        answers=answers,
+    )
 
 
-def _at_least(
-    asked: Asked, searched: Search
-) -> Iterator[tuple[tuple[str, int], float]]:
-    """Yield how far some rows of each share are off at least, by fineness."""
+def _at_least(asked: Asked, searched: Search) -> dict[tuple[str, int], float]:
+    """Return how far some rows of each share are off at least, by fineness."""
     whole = searched.whole(asked.question)
     floor = max(0.0, whole.low, -whole.high)
-    for fineness in FINENESS:
-        least = floor
-        if fineness > 1:
-            least = max(floor, searched.at_least(asked.name, 1 / fineness, floor))
-        yield (asked.name, fineness), least
+    at_least = {(asked.name, 1): floor}
+    for fineness in FINENESS[1:]:
+        least = searched.at_least(asked.name, 1 / fineness, floor)
+        at_least[asked.name, fineness] = max(floor, least)
+    return at_least
 
 
 # -- the rules -------------------------------------------------------------------------
@@ -340,32 +381,35 @@ def _answer(
     """Answer one question."""
     bound = asked.question.bound(tolerance)
     worst = {k: certified.worst(asked, k) for k in FINENESS}
+
+    # no: a fault; yes: T within the bound, no suspect, and nothing left unjudged
     fault = _fault(asked, searched, bound)
-    suspect = None if fault is not None else _suspect(asked, searched, certified, bound)
-    note, counts, needed = _hindered(asked, certified, tolerance), True, None
-    if asked.name == "joint" and "combinations" in note:
-        counts = fault is not None
+    suspect = None
+    if fault is None:
+        suspect = _suspect(asked, searched, certified, bound)
+    note = _hindered(asked, certified, tolerance)
     answer: Answer = "cannot tell"
     if fault is not None:
         answer = "no"
     elif worst[ASKED].far <= bound and not note and suspect is None:
         answer = "yes"
+
+    needed = None
     if answer == "cannot tell" and suspect is None:
         needed = _needed(asked, worst, certified, bound)
-    proved = certified.proved(asked, bound)
-    shown = certified.shown(asked)
+    was_not_looked_at = asked.name == "joint" and "combinations" in note
     return Answered(
         asked,
         answer,
         bound,
         worst,
-        shown,
-        proved,
-        fault,
-        suspect,
-        note,
-        counts,
-        needed,
+        shown=certified.shown(asked),
+        proved=certified.proved(asked, bound),
+        fault=fault,
+        suspect=suspect,
+        note=note,
+        counts=fault is not None or not was_not_looked_at,
+        needed=needed,
     )
 
 
@@ -373,8 +417,9 @@ def _fault(asked: Asked, searched: Search, bound: float) -> Finding | None:
     """Return what is surely beyond the bound: a region, or all rows alike."""
     whole = searched.whole(asked.question)
     fault = searched.fault(asked.name, bound)
-    alike = asked.with_whole if fault is None else fault.contrast <= 0
-    return whole if alike and whole.beyond(bound) else fault
+    # all rows stand for a region that does not differ from the rest of them
+    may_be_whole = asked.with_whole if fault is None else fault.contrast <= 0
+    return whole if may_be_whole and whole.beyond(bound) else fault
 
 
 def _suspect(
@@ -382,33 +427,45 @@ def _suspect(
 ) -> Finding | None:
     """Return what is off, and may be beyond the bound."""
     suspect = searched.suspect(asked.name, bound)
-    if suspect is None and asked.with_whole:
-        alone = certified.whole(asked)
-        if alone.off - alone.down > bound or alone.off + alone.up < -bound:
-            whole = searched.whole(asked.question)
-            return whole if whole.beyond(0.0) else None
-    return suspect
+    if suspect is not None or not asked.with_whole:
+        return suspect
+    # all rows, if their own one-sided limits are beyond it
+    limits = certified.whole(asked)
+    whole = searched.whole(asked.question)
+    is_beyond = limits.low > bound or limits.high < -bound
+    return whole if is_beyond and whole.beyond(0.0) else None
 
 
 def _hindered(asked: Asked, certified: Certified, tolerance: float) -> str:
     """Return why no yes is possible, or nothing."""
     if asked.name == "joint":
-        enough = rows_of_trees(tolerance)
-        if not asked.variables or enough > certified.values.n_units:
-            needed = math.ceil(enough / 100) * 100
-            unit = "rows" if certified.values.groups is None else "groups"
-            return f"combinations were not looked at: that takes {needed:,} {unit}"
-        return ""
-    if asked.with_whole or not isinstance(asked.question, SizeOfU):
+        return _too_few_for_combinations(asked, certified, tolerance)
+    if asked.with_whole:
         return ""
     (v,) = asked.variables
     if v.labels is None:
         return ""
-    parts = certified.parts.get((v.name, ASKED))
+    return _labels_left(v, certified.parts.get((v.name, ASKED)))
+
+
+def _too_few_for_combinations(
+    asked: Asked, certified: Certified, tolerance: float
+) -> str:
+    """Return that rows are too few for trees to find combinations, if they are."""
+    enough = rows_of_trees(tolerance)
+    if asked.variables and enough <= certified.values.n_units:
+        return ""
+    needed = math.ceil(enough / 100) * 100
+    unit = "rows" if certified.values.groups is None else "groups"
+    return f"combinations were not looked at: that takes {needed:,} {unit}"
+
+
+def _labels_left(v: Variable, parts: Partition | None) -> str:
+    """Return which labels of a variable its parts do not judge, if they are many."""
     if parts is None:
-        few = v.n_rare and v.rare_share > UNJUDGED
-        words = f"{v.n_rare:,} labels have fewer than {FEWEST} rows: too fine to judge"
-        return words if few else ""
+        if not v.n_rare or v.rare_share <= UNJUDGED:
+            return ""
+        return f"{v.n_rare:,} labels have fewer than {FEWEST} rows: too fine to judge"
     if parts.rest is not None:
         share = float(v.sizes[parts.of_bin == parts.rest].sum() / v.sizes.sum())
         if share > 1 / ASKED:
@@ -422,7 +479,11 @@ def _hindered(asked: Asked, certified: Certified, tolerance: float) -> str:
 
 
 def rows_of_trees(tolerance: float) -> float:
-    """Return how many rows trees take to find combinations that are so far off."""
+    """Return how many rows trees take to find combinations that are so far off.
+
+    Where u is t times too small in one half and as much too large in the other, to tell
+    them apart gains ln((t² + t⁻²) / 2) a row, as twice a log-likelihood.
+    """
     gain = math.log((tolerance**2 + tolerance**-2) / 2)
     return ROWS_OF_TREES / gain
 
@@ -434,13 +495,15 @@ def _needed(
 
     None where nothing is known, or nobody knows.
     """
-    far, units = worst[ASKED].far, certified.values.n_units
-    least = rows_of_trees(math.exp(bound)) if asked.name == "joint" else 0.0
+    far = worst[ASKED].far
     if not math.isfinite(far):
         return None
+    n_units = certified.values.n_units
     times_as_many = max(1.0, far / bound) ** 2
-    needed = max(least, times_as_many * units) * (1 + 1e-9)
-    if not units * (1 + 1e-6) < needed <= HOPELESS * units:
+    least = rows_of_trees(math.exp(bound)) if asked.name == "joint" else 0.0
+    needed = max(least, times_as_many * n_units) * (1 + 1e-9)
+    if not n_units * (1 + 1e-6) < needed <= HOPELESS * n_units:
         return None
+    # to two digits, rounded up
     digit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
     return int(digit * math.ceil(needed / digit))
