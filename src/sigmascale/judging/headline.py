@@ -178,7 +178,7 @@ def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
     count = f"{judged.rows.n_rows:,} rows"
     right = "Right to within"
     if judged.certificate.claim == "intervals":
-        right = f"{words.level} {words.what} are right to within"
+        right = f"{words.level} {words.intervals} are right to within"
     start = f"{right} {_T(judged)}"
     if suspects:
         most = max(suspects, key=_how_sure)
@@ -262,7 +262,7 @@ def _only_intervals(judged: Judged, words: Words, coverage: Answered) -> str:
     why = f"as tails are {_like_student(judged)}"
     if judged.few_decide:
         why = f"as {_few_decide(judged)}"
-    intervals = f"{words.level} {words.what} are right to within {T} times"
+    intervals = f"{words.level} {words.intervals} are right to within {T} times"
     return f"{intervals} {IN_WORDS[ASKED]}; the size of u cannot be told, {why}"
 
 

@@ -126,9 +126,9 @@ class Validation(Result):
     @property
     def answer(self) -> Answer:
         """The worst answer that counts: "no", then "cannot tell", then "yes"."""
-        given = {v.answer for v in self.verdicts.values() if v.counts}
-        answers: tuple[Answer, ...] = ("no", "cannot tell", "yes")
-        return next(x for x in answers if x in given)
+        counted = {v.answer for v in self.verdicts.values() if v.counts}
+        worst_first: tuple[Answer, ...] = ("no", "cannot tell", "yes")
+        return next(answer for answer in worst_first if answer in counted)
 
     @property
     def passed(self) -> bool:
@@ -177,17 +177,20 @@ class Validation(Result):
         """
         from ..scores import coverage, crps, energy_score
 
-        T = " → ".join(_T_words(x.T) for x in (before, self))
-        score, name, what = crps, "CRPS", "intervals"
+        score = crps
+        name = "CRPS"
+        intervals = "intervals"
         if self.rows.is_vector:
-            score, name, what = energy_score, "energy score", "balls"
+            score = energy_score
+            name = "energy score"
+            intervals = "balls"
         with quiet():
-            scores = " → ".join(f"{score(x.rows):.3g}" for x in (before, self))
+            scores = f"{score(before.rows):.3g} → {score(self.rows):.3g}"
             held = 100 * coverage(self.rows, level=self.level)
-        level = f"{100 * self.level:g} %"
+        T = f"{_T_words(before.T)} → {_T_words(self.T)}"
         return (
-            f"Right to within {T} times {IN_WORDS[ASKED]}, {name} {scores}, {level} "
-            f"{what} hold {held:.3g} %."
+            f"Right to within {T} times {IN_WORDS[ASKED]}, {name} {scores}, "
+            f"{100 * self.level:g} % {intervals} hold {held:.3g} %."
         )
 
     @cached_property
@@ -259,8 +262,13 @@ class Validation(Result):
 
     def findings(self) -> dict[str, Any]:
         """Return the same without next steps: what was found, whatever is advised."""
-        names = ("at_least", "at_most", "perfect")
-        curve = self.certificate.curve.items()
+        curve = {}
+        for fineness, (least, most, perfect) in self.certificate.curve.items():
+            curve[str(fineness)] = {
+                "at_least": least,
+                "at_most": most,
+                "perfect": perfect,
+            }
         return {
             "headline": self.headline,
             "answer": self.answer,
@@ -275,7 +283,7 @@ class Validation(Result):
             "closing": self.closing,
             "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
             "certificate": self.certificate.to_dict(),
-            "curve": {str(k): dict(zip(names, x, strict=True)) for k, x in curve},
+            "curve": curve,
             "evidence": self.evidence.to_dict(),
         }
 
@@ -300,19 +308,21 @@ class Validation(Result):
         steps : sequence of str
             What to do, a paragraph each; lines of a paragraph stay as they are.
         """
-        width = min(12, max(len(name) for name in self.verdicts))
         lines = [fill(self.headline, WIDTH), ""]
+        width = min(12, max(len(name) for name in self.verdicts))
         if picture := self.picture(width):
             lines += [*picture, ""]
         for name, v in self.verdicts.items():
             start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
             lines.append(_filled(v.sentence, start))
-        for title, said in (("!", self.notes), ("→", steps)):
-            if said:
+
+        # what is odd, and what to do, each after an empty line
+        for mark, paragraphs in (("!", self.notes), ("→", steps)):
+            if paragraphs:
                 lines.append("")
-            for words in said:
-                first, *rest = words.split("\n")
-                lines += [_filled(first, f"{title} "), *rest]
+            for paragraph in paragraphs:
+                sentence, *as_they_are = paragraph.split("\n")
+                lines += [_filled(sentence, f"{mark} "), *as_they_are]
         if self.closing:
             lines += ["", fill(self.closing, WIDTH)]
         return "\n".join(lines)
@@ -320,13 +330,14 @@ class Validation(Result):
     @property
     def reach(self) -> float:
         """How far an axis of factors reaches: to estimates and most limits."""
-        values = [1.6, 1.3 * self.tolerance]
+        factors = [1.6, 1.3 * self.tolerance]
         for name, verdict in self.verdicts.items():
-            if verdict.worst is not None:
-                found = [verdict.worst.estimate, *(verdict.limits or ())]
-                values += [as_factor(x, name, self.tolerance) for x in found]
-        far = [max(x, 1 / x) for x in values]
-        return 1.08 * max(x for x in far if x < FARTHEST)
+            if verdict.worst is None:
+                continue
+            for value in (verdict.worst.estimate, *(verdict.limits or ())):
+                factor = as_factor(value, name, self.tolerance)
+                factors.append(max(factor, 1 / factor))
+        return 1.08 * max(factor for factor in factors if factor < FARTHEST)
 
     def picture(self, width: int = 12) -> list[str]:
         """Return verdicts as lines of characters, as `plots.verdicts` draws them.
@@ -335,58 +346,69 @@ class Validation(Result):
         that the sentence is about ●, and the limit of a fault ┃; ‹ and › stand where
         the axis ends. At the right is T.
         """
-        lines = [
-            f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
-            f"{self._bar(name):<{PICTURE_WIDTH}} {_T_cell(name, v.T):>6}"
-            for name, v in self.verdicts.items()
-            if v.worst is not None
-        ]
+        lines = []
+        for name, v in self.verdicts.items():
+            if v.worst is None:
+                continue
+            start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}"
+            bar = f"{self._bar(name):<{PICTURE_WIDTH}}"
+            lines.append(f"{start}  {bar} {_T_cell(name, v.T):>6}".rstrip())
         if not lines:
             return []
         axis = f"{'u times':<{width + 4}}{self._axis():<{PICTURE_WIDTH}} {'T':>6}"
-        return [axis, *(line.rstrip() for line in lines)]
+        return [axis, *lines]
 
     def _place(self, factor: float) -> int:
         """Return the character of a line at which a factor stands."""
-        at = math.log(factor) / math.log(self.reach)
-        return round((min(max(at, -1.0), 1.0) + 1) / 2 * (PICTURE_WIDTH - 1))
+        # from −1 to 1 along the axis
+        along = math.log(factor) / math.log(self.reach)
+        along = min(max(along, -1.0), 1.0)
+        return round((along + 1) / 2 * (PICTURE_WIDTH - 1))
 
     def _axis(self) -> str:
-        """Return factors in words at their places."""
-        line, t = " " * PICTURE_WIDTH, self.tolerance
-        for factor in (1, t, 1 / t, 2, 0.5, 4, 0.25):
+        """Return factors in words at their places, where there is room for them."""
+        line = " " * PICTURE_WIDTH
+        for factor in (1, self.tolerance, 1 / self.tolerance, 2, 0.5, 4, 0.25):
             words = number(factor)
-            first = self._place(factor) - len(words) // 2
-            last = first + len(words)
-            if (
-                first > 0
-                and last < PICTURE_WIDTH
-                and not line[first - 1 : last + 1].strip()
-            ):
-                line = line[:first] + words + line[last:]
+            start = self._place(factor) - len(words) // 2
+            stop = start + len(words)
+            is_inside = start > 0 and stop < PICTURE_WIDTH
+            if is_inside and not line[start - 1 : stop + 1].strip():
+                line = line[:start] + words + line[stop:]
         return line.rstrip()
 
     def _bar(self, name: str) -> str:
         """Return a verdict as a line of characters."""
-        v, line, reach = self.verdicts[name], [" "] * PICTURE_WIDTH, self.reach
+        v = self.verdicts[name]
         assert v.worst is not None
+        line = [" "] * PICTURE_WIDTH
 
-        def at(value: float) -> int:
+        def place(value: float) -> int:
             return self._place(as_factor(value, name, self.tolerance))
 
-        low, high = self._place(1 / self.tolerance), self._place(self.tolerance)
-        drawn: list[tuple[str, int, int]] = [("░", low, high)]
+        def draw(character: str, start: int, end: int) -> None:
+            line[start : end + 1] = character * (end + 1 - start)
+
+        # the tolerance, and between which limits all parts lie; its ends stay visible
+        low = self._place(1 / self.tolerance)
+        high = self._place(self.tolerance)
+        draw("░", low, high)
         if v.limits is not None:
-            drawn.append(("─", at(v.limits[0]), at(v.limits[1])))
-        drawn += [("┊", low, low), ("┊", high, high)]  # whatever reaches beyond
+            draw("─", place(v.limits[0]), place(v.limits[1]))
+        draw("┊", low, low)
+        draw("┊", high, high)
+
+        # the limit of a fault that is nearer to what is right
         if v.answer == "no":
-            end = v.worst.low if v.worst.low > 1 - (name == "bias") else v.worst.high
-            drawn.append(("┃", at(end), at(end)))
+            right = 0.0 if name == "bias" else 1.0
+            limit = v.worst.low if v.worst.low > right else v.worst.high
+            draw("┃", place(limit), place(limit))
+
         estimate = as_factor(v.worst.estimate, name, self.tolerance)
-        mark = "●" if 1 / reach <= estimate <= reach else "‹›"[estimate > 1]
-        drawn.append((mark, at(v.worst.estimate), at(v.worst.estimate)))
-        for character, first, last in drawn:
-            line[first : last + 1] = character * (last + 1 - first)
+        mark = "●"
+        if not 1 / self.reach <= estimate <= self.reach:
+            mark = "›" if estimate > 1 else "‹"
+        draw(mark, place(v.worst.estimate), place(v.worst.estimate))
         return "".join(line).rstrip()
 
     def _repr_html_(self) -> str:
@@ -410,6 +432,7 @@ def _filled(words: str, start: str) -> str:
 
 
 def _T_words(T: float) -> str:
+    """Return T in a sentence."""
     return at_most(T) if T < UNKNOWN else "?"
 
 
@@ -505,9 +528,9 @@ def check_confidence(confidence: Any) -> float:
 
 def check_claim(claim: Any) -> Claim:
     """Return what is to be judged."""
-    for known in CLAIMS:
-        if claim == known:
-            return known
-    names = ", ".join(f'"{x}"' for x in CLAIMS)
+    for known_claim in CLAIMS:
+        if claim == known_claim:
+            return known_claim
+    names = ", ".join(f'"{known_claim}"' for known_claim in CLAIMS)
     msg = f"`claim` must be one of {names}; found {quoted(claim)}."
     raise InvalidInputError(msg)
