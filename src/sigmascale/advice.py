@@ -50,12 +50,13 @@ LATEST = Step(
     "Recalibrator().fit(latest)",
 )
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval({level:g})"
-WORTH, MOST_TRIED = 0.005, 5000  # a gain in CRPS worth words, and rows that tell it
+WORTH = 0.005  # a gain in CRPS that is worth words
+MOST_TRIED = 5000  # rows that tell it
 FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
-PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
+PLANNED = (100, 200_000)  # rows of simulated sets, from and to
+PLANNED_SHARE = 2 / 3  # of the sets, that get a yes
 SIMULATED_SETS = (1, 3)  # one after the other, each with the rows found before
 NORMAL_ROWS = 60  # that a yes takes at a tolerance of e, about
-WITH_WHOLE = ("bias", "average", "coverage")
 
 
 def validate(
@@ -136,16 +137,17 @@ def validate(
     'x above 70.9'
     """
     p = check_predictions(p, complete=True)
-    checked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "tolerance": check_tolerance(tolerance),
         "confidence": check_confidence(confidence),
         "level": check_fraction(level, "level"),
         "claim": check_claim(claim),
         "rng": rng_from(rng),
     }
-    checked["repeats"] = "" if p.groups is not None else repeats_found(p)
-    _warn(p, checked["repeats"])
-    return judged_rows(p, in_canonical_order(p), **checked, advise=next_steps)
+    repeats = "" if p.groups is not None else repeats_found(p)
+    _warn(p, repeats)
+    rows = in_canonical_order(p)
+    return judged_rows(p, rows, **options, repeats=repeats, advise=next_steps)
 
 
 def _warn(p: Predictions, repeats: str) -> None:
@@ -167,67 +169,66 @@ def _warn(p: Predictions, repeats: str) -> None:
 
 def next_steps(v: Validation) -> tuple[Step, ...]:
     """Return what to do about a fault, or what is suspected, in at most two lines."""
-    j = v.judged
-    if j.search is None:
+    judged = v.judged
+    if judged.search is None:
         return ()
-    if j.repeats:
+    if judged.repeats:
         what = "Judge again with groups, a label that rows which belong together share"
         return (Step(what, "ss.Predictions(..., groups=g)"),)
-    blamed = {
-        name: a
-        for name, a in j.answers.items()
-        if a.fault is not None or a.suspect is not None
-    }
+
+    blamed: dict[str, Answered] = {}
+    for name, answered in judged.answers.items():
+        if answered.fault is not None or answered.suspect is not None:
+            blamed[name] = answered
+
+    # a bias that is the cause of all else is all there is to mend
     steps: list[Step] = []
-    is_cause = False
     if "bias" in blamed and v.answer != "yes":
-        is_cause = _add_bias(steps, v, blamed)
-    if is_cause:
-        return tuple(steps)
-    outliers = j.outliers if "average" in blamed else None
+        worst = worst_verdict(v.verdicts)
+        is_cause = blamed["bias"].fault is not None and bias_is_cause(judged, worst)
+        steps += _of_bias(v, blamed["bias"], is_cause)
+        if is_cause:
+            return tuple(steps)
+
+    outliers = judged.outliers if "average" in blamed else None
     if outliers is not None:
         steps.append(_outliers(v, outliers))
-    if v.rows.distributions is not None:
-        parts = _parts(v)
-        steps += parts
-        if not parts or is_size_blamed(j):
-            steps += _after_recalibration(v, blamed)
-    else:
+    if v.rows.distributions is None:
         steps += _by_columns(v, blamed, outliers)
-    if not steps and not blamed and len(v.rows.names) == 1 and not v.passed:
-        return ()
+    else:
+        steps_of_parts = _parts(v)
+        steps += steps_of_parts
+        if not steps_of_parts or is_size_blamed(judged):
+            steps += _after_recalibration(v, blamed)
     return tuple(steps[:MOST_NEXT_STEPS])
 
 
-def _add_bias(steps: list[Step], v: Validation, blamed: dict[str, Answered]) -> bool:
-    """Add the step that corrects a bias; return whether it mends everything."""
-    j, bias = v.judged, blamed["bias"]
+def _of_bias(v: Validation, bias: Answered, is_cause: bool) -> list[Step]:
+    """Return the step that corrects a bias, if it is the cause or worth correcting."""
     finding = bias.fault or bias.suspect
     assert finding is not None
     kind: BiasKind = "auto" if finding.contrast > 0 else "constant"
-    is_cause = bias.fault is not None and bias_is_cause(j, worst_verdict(v.verdicts))
-    of_bias, of_all = gains_of_bias(j.rows, kind)
+    of_bias, of_all = gains_of_bias(v.judged.rows, kind)
     if of_bias < WORTH and not is_cause:
-        return False
+        return []
     what = "Correct the bias"
     if v.rows.distributions is not None:
         what = "Fit again, with the bias corrected"
     elif of_all >= WORTH:
         what += f", which lowers CRPS by {100 * of_all:.2g} % (out of fold)"
-    steps.append(Step(what, f'Recalibrator(bias="{kind}").fit(p)', {"bias": kind}))
-    return is_cause
+    return [Step(what, f'Recalibrator(bias="{kind}").fit(p)', {"bias": kind})]
 
 
 def _outliers(v: Validation, share: float) -> Step:
     """Return the step that looks at the largest errors."""
     rows = v.judged.rows
-    sizes, places = rows.abs_z, rows.places
-    assert places is not None
-    first, second = (row_number(places[i]) for i in np.argsort(-sizes)[:2])
-    beyond = times(float(np.quantile(sizes, 1 - share)))
+    assert rows.places is not None
+    largest = rows.places[np.argsort(-rows.abs_z)[:2]]
+    one, other = (row_number(place) for place in largest)
+    beyond = times(float(np.quantile(rows.abs_z, 1 - share)))
     what = (
         f"{percent(share)} of the errors are beyond {beyond} u and decide: look at "
-        f"rows {first} and {second}, or use intervals"
+        f"rows {one} and {other}, or use intervals"
     )
     if v.rows.distributions is not None:
         return Step(what.replace("use intervals", "rely on the intervals"))
@@ -239,15 +240,17 @@ def _by_columns(
 ) -> list[Step]:
     """Return what to fit to rows that no recalibrator has seen."""
     columns = columns_at_fault(v.judged, Words(v.judged))
-    named = [shorten(name, 30) for name in columns if name not in ("u", "joint")]
+    features = [shorten(name, 30) for name in columns if name not in ("u", "joint")]
+    if features == ["time"]:
+        return [LATEST]
     if columns:
         what = "Fit a recalibrator, which learns factors by u"
-        if named == ["time"]:
-            return [LATEST]
-        if named or "u" not in columns:
-            known = " and ".join(named[:2]) or "all features"
-            what = f"Fit a recalibrator that knows {known}"
+        if features or "u" not in columns:
+            named = " and ".join(features[:2]) or "all features"
+            what = f"Fit a recalibrator that knows {named}"
         return [Step(what, "Recalibrator().fit(p)", {})]
+
+    # no column is at fault: the average, or intervals alone
     average = blamed.get("average")
     if average is not None and outliers is None:
         finding = average.fault or average.suspect
@@ -265,28 +268,30 @@ def _parts(v: Validation) -> list[Step]:
     name = column_of_intervals(v.judged)
     if name is None:
         return []
-    each = "label" if v.rows.is_labelled(name) else "fifth"
-    what = f"Let intervals hold what they claim in each {each} of {shorten(name, 30)}"
-    parts = f"Recalibrator(parts=[{name!r}]).fit(p)".replace("'", '"')
-    return [Step(what, parts, {"parts": (name,)})]
+    part = "label" if v.rows.is_labelled(name) else "fifth"
+    what = f"Let intervals hold what they claim in each {part} of {shorten(name, 30)}"
+    python = f"Recalibrator(parts=[{name!r}]).fit(p)".replace("'", '"')
+    return [Step(what, python, {"parts": (name,)})]
 
 
 def _after_recalibration(v: Validation, blamed: dict[str, Answered]) -> list[Step]:
     """Return what to do where a recalibrator was not enough: never the same again."""
-    columns = columns_at_fault(v.judged, Words(v.judged))
+    # u is blamed, intervals are not, and T of these is clearly better
     coverage = v.verdicts.get("coverage")
-    of_size = set(blamed) - {"bias", "coverage"}
-    if coverage is not None and of_size and "coverage" not in blamed:
+    is_u_blamed = bool(set(blamed) - {"bias", "coverage"})
+    if coverage is not None and is_u_blamed and "coverage" not in blamed:
         is_better = max(v.tolerance, 0.8 * v.T) >= coverage.T
-        interval = f"distributions.interval({v.level:g})"
         if is_better:
-            return [Step("Rely on the intervals, which need no ⟨Z²⟩", interval)]
+            what = "Rely on the intervals, which need no ⟨Z²⟩"
+            return [Step(what, f"distributions.interval({v.level:g})")]
+
+    columns = columns_at_fault(v.judged, Words(v.judged))
     if columns == ["time"]:
         return [LATEST]
     if columns:
-        along = " and ".join(shorten(x, 30) for x in columns[:2])
+        along = " and ".join(shorten(name, 30) for name in columns[:2])
         return [Step(f"Fit with more rows: too few tell what is left along {along}")]
-    if blamed.get("average") is not None:
+    if "average" in blamed:
         return [Step("Fit again on rows that are like these: their average differs")]
     return []
 
@@ -299,17 +304,23 @@ def gains_of_bias(rows: Predictions, kind: BiasKind) -> tuple[float, float]:
     """
     from .recalibrator import Recalibrator
 
-    some = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
-    rows = rows.take(np.flatnonzero(some < MOST_TRIED / rows.n_rows))
-    halves = divided(rows, 0.5, 0)
-    as_it_is = left = corrected = 0.0
+    # few enough rows to fit in no time, groups together
+    chance = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
+    rows = rows.take(np.flatnonzero(chance < MOST_TRIED / rows.n_rows))
+
+    # each half is tested by what the other has learned
+    one, other = divided(rows, 0.5, 0)
+    as_it_is = 0.0
+    biased = 0.0
+    corrected = 0.0
     with quiet():
-        for fitted, others in (halves, halves[::-1]):
-            fit, test = rows.take(fitted), rows.take(others)
+        for learned, tested in ((one, other), (other, one)):
+            fit = rows.take(learned)
+            test = rows.take(tested)
             as_it_is += crps(test)
-            left += crps(Recalibrator(bias=None).fit(fit).apply(test))
+            biased += crps(Recalibrator(bias=None).fit(fit).apply(test))
             corrected += crps(Recalibrator(bias=kind).fit(fit).apply(test))
-    return float(1 - corrected / left), float(1 - corrected / as_it_is)
+    return float(1 - corrected / biased), float(1 - corrected / as_it_is)
 
 
 # -- planning --------------------------------------------------------------------------
@@ -353,42 +364,49 @@ def rows_needed(
     >>> rows_needed(tolerance=2.0, n_features=1) < 1000
     True
     """
-    factor, level = check_tolerance(tolerance), check_confidence(confidence)
+    factor = check_tolerance(tolerance)
+    confidence = check_confidence(confidence)
     n_features = check_count(n_features, "n_features", least=0)
     generator = rng_from(rng)
-    p = None if p is None else check_predictions(p, complete=True)
+    if p is not None:
+        p = check_predictions(p, complete=True)
+
+    # each round judges sets of as many rows as the round before has found
     needed = NORMAL_ROWS / math.log(factor) ** 2
     for n_sets in SIMULATED_SETS:
+        n_rows = int(np.clip(needed, *PLANNED))
         counts = []
         for _ in range(n_sets):
-            n = int(np.clip(needed, *PLANNED))
             if p is None:
-                rows = _normal(n, n_features, generator)
+                rows = _normal(n_rows, n_features, generator)
             else:
                 rows = _right(p, generator)
             judged = judge(
                 rows,
                 tolerance=factor,
-                confidence=level,
+                confidence=confidence,
                 level=0.95,
                 claim="both",
                 rng=generator,
             )
             counts.append(_rows_of(judged))
         needed = float(np.quantile(counts, PLANNED_SHARE))
-    return int(float(f"{needed:.2g}"))
+    return int(float(f"{needed:.2g}"))  # to two digits
 
 
 def _rows_of(judged: Judged) -> float:
-    """Return how many rows would bring T of all questions within the tolerance."""
-    units = judged.values.n_units
+    """Return how many rows would bring T of all questions within the tolerance.
+
+    ln T falls as one over the root of the rows.
+    """
+    n_units = judged.values.n_units
     times_as_many = [0.2]
-    for a in judged.answers.values():
-        far = a.worst[ASKED].far
-        times_as_many.append(100.0 if math.isinf(far) else (far / a.bound) ** 2)
-        if a.name == "joint":
-            times_as_many.append(rows_of_trees(judged.tolerance) / units)
-    return units * max(times_as_many)
+    for answered in judged.answers.values():
+        far = answered.worst[ASKED].far
+        times_as_many.append(100.0 if math.isinf(far) else (far / answered.bound) ** 2)
+        if answered.name == "joint":
+            times_as_many.append(rows_of_trees(judged.tolerance) / n_units)
+    return n_units * max(times_as_many)
 
 
 def _normal(n: int, n_features: int, rng: np.random.Generator) -> Predictions:
@@ -401,10 +419,12 @@ def _normal(n: int, n_features: int, rng: np.random.Generator) -> Predictions:
 
 def _right(p: Predictions, rng: np.random.Generator) -> Predictions:
     """Return the rows with each other's z-scores, right on average and everywhere."""
+    # z-scores of mean 0 and mean square 1, of vectors over their components
     z = (p.errors.T / p.y_std).T
     z = z - np.average(z, axis=0, weights=p.weights)
-    mean = np.average(z**2 if z.ndim == 1 else (z**2).mean(1), weights=p.weights)
-    z = z[shuffles(p.n_rows, p.groups, 1, rng)[:, 0]] / math.sqrt(max(mean, 1e-300))
-    return p._with(
-        error=(z.T * p.y_std).T, y_true=None, y_pred=None, distributions=None
-    )
+    z2 = z**2 if z.ndim == 1 else (z**2).mean(1)
+    mean = np.average(z2, weights=p.weights)
+    source = shuffles(p.n_rows, p.groups, 1, rng)[:, 0]
+    shuffled = z[source] / math.sqrt(max(mean, 1e-300))
+    error = (shuffled.T * p.y_std).T
+    return p._with(error=error, y_true=None, y_pred=None, distributions=None)
