@@ -75,18 +75,18 @@ class Axis:
 
     def check(self) -> None:
         """Refuse edges and labels that nobody learns."""
-        both = (self.edges is None) == (self.labels is None)
-        refuse_if(both, "an axis must have edges, or labels")
+        both_or_none = (self.edges is None) == (self.labels is None)
+        refuse_if(both_or_none, "an axis must have edges, or labels")
         if self.labels is not None:
-            wrong = self.labels != in_label_order(set(self.labels))
-            wrong = wrong or self.ties is not None
-            refuse_if(wrong, "labels of an axis must differ, and be in order")
+            are_in_order = self.labels == in_label_order(set(self.labels))
+            are_right = are_in_order and self.ties is None
+            refuse_if(not are_right, "labels of an axis must differ, and be in order")
             return
         assert self.edges is not None
         ascend = np.diff(self.edges) > 0
         if self.ties is not None:
-            wrong = self.ties.shape != self.edges.shape or not self.column
-            refuse_if(wrong, "an axis must have a tie for each edge")
+            have_ties = self.ties.shape == self.edges.shape and self.column
+            refuse_if(not have_ties, "an axis must have a tie for each edge")
             ascend |= (np.diff(self.edges) == 0) & (np.diff(self.ties) > 0)
         refuse_if(not ascend.all(), "edges of an axis must ascend")
 
@@ -119,32 +119,41 @@ class Axis:
     def _tied_codes(self, x: Array, u: Array, library: Library) -> Array:
         """Return 1 + how many pairs (edge, tie) are not above (x, u)."""
         assert self.ties is not None
-        xp = library.xp
-        codes = first = library.count(self._places, x, side="left")
-        beyond = library.count(self._places, x)
-        _, runs = np.unique(np.asarray(self.edges), return_counts=True)
+        where = library.xp.where
         ties = np.append(-np.inf, self.ties)
-        for k in range(int(runs.max(initial=0))):  # the edges that are equal to x
-            equal = first + k < beyond
-            tie = library.look_up(ties, xp.where(equal, first + k, 0 * first))
-            # a boolean is no number in the standard
-            codes = codes + xp.where(equal & (u >= tie), 1 + 0 * first, 0 * first)
+        # edges below x, and up to x: those in between are equal to x
+        below = library.count(self._places, x, side="left")
+        up_to = library.count(self._places, x)
+        # numbers of the library, as a boolean is none in the standard
+        zero = 0 * below
+        one = 1 + zero
+
+        # of edges that are equal to x, those count whose tie is not above u
+        codes = below
+        _, n_equal_edges = np.unique(np.asarray(self.edges), return_counts=True)
+        for k in range(int(n_equal_edges.max(initial=0))):
+            is_equal = below + k < up_to
+            tie = library.look_up(ties, where(is_equal, below + k, zero))
+            codes = codes + where(is_equal & (u >= tie), one, zero)
         return codes
 
     def _label_codes(self, x: Array, library: Library) -> Array:
+        """Return 1 + the place of each label among those of the axis; 0 of others."""
         assert self.labels is not None
         if isinstance(x, Categories):
             place = {label: i for i, label in enumerate(self.labels, start=1)}
-            return np.array([place.get(label, 0) for label in x.labels])[x.codes]
+            code_of_category = np.array([place.get(label, 0) for label in x.labels])
+            return code_of_category[x.codes]
         if isinstance(x, np.ndarray) and x.dtype.kind == "i":  # coded before
             return x
+
         # a graph has text alone: what is missing is "", unless that is a label
         missing = "\0" if "" in self.labels else ""
-        known = np.array([missing if x is None else x for x in self.labels])
-        place_of_label = library.constant(np.arange(1, len(known) + 1))
-        equal = x[:, None] == library.constant(known)
+        texts = np.array([missing if text is None else text for text in self.labels])
+        is_label = x[:, None] == library.constant(texts)
+        place_of_label = library.constant(np.arange(1, len(texts) + 1))
         zero = library.constant(np.int64(0))
-        return library.xp.sum(library.xp.where(equal, place_of_label, zero), axis=1)
+        return library.xp.sum(library.xp.where(is_label, place_of_label, zero), axis=1)
 
 
 @stored(axes=many(index), classes=many(integers), values=floats)
@@ -174,33 +183,40 @@ class Table:
 
     def simplified(self) -> Table:
         """Return the same with as few classes as there are different values."""
-        classes, values = [], self.values
-        for k, code in enumerate(self.classes):
+        values = self.values
+        classes = []
+        for k, class_of_code in enumerate(self.classes):
+            # classes along an axis are one where all of their values are equal
             lines = np.moveaxis(values, k, 0).reshape(values.shape[k], -1)
-            same, first = distinct(lines + 0.0)  # no -0, which has other bytes
-            classes.append(same[code])
-            values = np.take(values, first, axis=k)
+            merged_class, place = distinct(lines + 0.0)  # no -0, which has other bytes
+            classes.append(merged_class[class_of_code])
+            values = np.take(values, place, axis=k)
         return Table(self.axes, tuple(classes), values)
 
     def plus(self, other: Table) -> Table:
         """Return the sum with a table that has none but axes of this one."""
-        classes, mine, theirs = [], self.values, other.values
         place = {axis: k for k, axis in enumerate(other.axes)}
-        theirs = theirs.transpose([place[a] for a in self.axes if a in place])
-        shape, at = [], 0
-        for k, (axis, code) in enumerate(zip(self.axes, self.classes, strict=True)):
+        shared = [axis for axis in self.axes if axis in place]
+        mine = self.values
+        theirs = other.values.transpose([place[axis] for axis in shared])
+
+        # along a shared axis, a class of the sum is a pair of one of each table
+        classes = []
+        shape = []  # of theirs beside mine: 1 along axes that they do not have
+        for k, axis in enumerate(self.axes):
+            class_of_code = self.classes[k]
             if axis not in place:
-                classes.append(code)
+                classes.append(class_of_code)
                 shape.append(1)
                 continue
-            n_theirs = theirs.shape[at]
-            both = code * n_theirs + other.classes[place[axis]]
-            pairs, found = np.unique(both, return_inverse=True)
-            classes.append(found)
-            mine = np.take(mine, pairs // n_theirs, axis=k)
-            theirs = np.take(theirs, pairs % n_theirs, axis=at)
+            their_k = shared.index(axis)
+            n_theirs = theirs.shape[their_k]
+            pair_of_code = class_of_code * n_theirs + other.classes[place[axis]]
+            pairs, class_of_sum = np.unique(pair_of_code, return_inverse=True)
+            classes.append(class_of_sum)
             shape.append(pairs.size)
-            at += 1
+            mine = np.take(mine, pairs // n_theirs, axis=k)
+            theirs = np.take(theirs, pairs % n_theirs, axis=their_k)
         return Table(self.axes, tuple(classes), mine + theirs.reshape(shape))
 
 
@@ -209,9 +225,10 @@ def distinct(lines: Any) -> tuple[Ints, Ints]:
 
     Numbers are counted as lines come; these are compared by their bytes.
     """
-    number: dict[bytes, int] = {}
-    same = [number.setdefault(line.tobytes(), len(number)) for line in lines]
-    return np.array(same), np.unique(same, return_index=True)[1]
+    number_of: dict[bytes, int] = {}
+    numbers = [number_of.setdefault(line.tobytes(), len(number_of)) for line in lines]
+    _, places = np.unique(numbers, return_index=True)
+    return np.array(numbers), places
 
 
 def merged(tables: Iterable[Table]) -> tuple[Table, ...]:
@@ -219,33 +236,34 @@ def merged(tables: Iterable[Table]) -> tuple[Table, ...]:
 
     Where the sum would be much larger than both, it is left alone.
     """
-    kept: list[Table] = []
-    for table in sorted(tables, key=lambda each: -len(each.axes)):
-        sums = [
-            (host.plus(table), k)
-            for k, host in enumerate(kept)
-            if set(table.axes) <= set(host.axes)
-        ]
-        found, k = min(sums, key=lambda each: each[0].values.size, default=(table, -1))
-        if k >= 0 and found.values.size <= 2 * kept[k].values.size + 64:
-            kept[k] = found
+    sums: list[Table] = []
+    for table in sorted(tables, key=lambda table: -len(table.axes)):
+        smallest = None
+        for k, host in enumerate(sums):
+            if set(table.axes) <= set(host.axes):
+                candidate = host.plus(table)
+                if smallest is None or candidate.values.size < smallest.values.size:
+                    smallest = candidate
+                    place = k
+        if smallest is None or smallest.values.size > 2 * sums[place].values.size + 64:
+            sums.append(table)
         else:
-            kept.append(table)
-    return tuple(kept)
+            sums[place] = smallest
+    return tuple(sums)
 
 
 def trimmed(
     axes: Sequence[Axis], tables: Iterable[Table]
 ) -> tuple[tuple[Axis, ...], tuple[Table, ...]]:
     """Return tables that are not 0 everywhere, and none but their axes."""
-    kept = [table for table in tables if table.values.any()]
-    used = sorted({axis for table in kept for axis in table.axes})
+    nonzero = [table for table in tables if table.values.any()]
+    used = sorted(set().union(*(table.axes for table in nonzero)))
     place = {axis: k for k, axis in enumerate(used)}
-    renamed = [
-        Table(tuple(place[axis] for axis in table.axes), table.classes, table.values)
-        for table in kept
-    ]
-    return tuple(axes[axis] for axis in used), tuple(renamed)
+    renumbered = []
+    for table in nonzero:
+        places = tuple(place[axis] for axis in table.axes)
+        renumbered.append(Table(places, table.classes, table.values))
+    return tuple(axes[axis] for axis in used), tuple(renumbered)
 
 
 def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
@@ -317,17 +335,23 @@ class Base:
 
     def check(self) -> None:
         """Refuse what does not make positive uncertainties."""
-        alone = (self.knots is None) != (self.values is None)
-        refuse_if(alone, "knots of a base must have values")
+        # an interpolation
+        is_alone = (self.knots is None) != (self.values is None)
+        refuse_if(is_alone, "knots of a base must have values")
         if self.knots is not None and self.values is not None:
-            wrong: Any = self.knots.shape != self.values.shape or not self.knots.size
-            refuse_if(wrong, "a base must have a value for each knot")
-            wrong = (np.diff(self.knots) <= 0).any() or (self.values <= 0).any()
-            refuse_if(wrong, "knots of a base must ascend, and its values be positive")
+            are_pairs = self.knots.shape == self.values.shape and self.knots.size
+            refuse_if(not are_pairs, "a base must have a value for each knot")
+            descend = (np.diff(self.knots) <= 0).any() or (self.values <= 0).any()
+            must = "knots of a base must ascend, and its values be positive"
+            refuse_if(descend, must)
             return
-        wrong = min(self.a, self.least) < 0 or max(self.a, self.b) <= 0
-        wrong = wrong or self.b < 0 == self.least  # where b² is subtracted
-        refuse_if(wrong, "a base must be positive")
+
+        # a root, which is bounded from below where b² is subtracted
+        is_negative = min(self.a, self.least) < 0 or max(self.a, self.b) <= 0
+        is_unbounded = self.b < 0 and self.least == 0
+        refuse_if(is_negative or is_unbounded, "a base must be positive")
+
+        # and its power
         lowest, highest = self.span
         refuse_if(not 0 < lowest <= highest, "the span of a base must ascend from 0")
         with np.errstate(divide="ignore"):
@@ -367,12 +391,12 @@ class Base:
         assert self.values is not None
         if len(self.knots) == 1:
             return 0 * u + float(np.sqrt(self.values[0]))
-        x = library.xp.clip(u * u, float(self.knots[0]), float(self.knots[-1]))
-        at = library.count(self._inner_knots, x)
+        u2 = library.xp.clip(u * u, float(self.knots[0]), float(self.knots[-1]))
+        at = library.count(self._inner_knots, u2)
         knot = library.look_up(self.knots[:-1], at)
         value = library.look_up(self.values[:-1], at)
         slope = library.look_up(np.diff(self.values) / np.diff(self.knots), at)
-        return library.xp.sqrt(value + slope * (x - knot))
+        return library.xp.sqrt(value + slope * (u2 - knot))
 
 
 @stored(
@@ -419,30 +443,39 @@ class Additive:
 
     def check(self) -> None:
         """Refuse axes and tables that do not fit together."""
+        # one axis for each column
         columns = {axis.column for axis in self.axes}
-        many = len(columns) < len(self.axes)
-        refuse_if(many, "a map must have one axis for each column")
-        wide = self.log and max(map(abs, (*self.bounds, self.constant))) > 700
-        refuse_if(wide, "the logarithm of a scale must be at most 700 in size")
+        must = "a map must have one axis for each column"
+        refuse_if(len(columns) < len(self.axes), must)
+
+        # numbers within their range
+        largest = max(map(abs, (*self.bounds, self.constant)))
+        must = "the logarithm of a scale must be at most 700 in size"
+        refuse_if(self.log and largest > UNBOUNDED[1], must)
         refuse_if(self.bounds[0] > self.bounds[1], "bounds of a map must ascend")
         if not self.log:
-            parts = [np.abs(table.values).max(initial=0) for table in self.tables]
-            is_wide = max(abs(self.constant), *parts, 0.0) > LARGEST_Z
-            wrong = is_wide or self.base.power != 0
-            refuse_if(wrong, "a bias must be a z-score times a root")
+            sizes = [np.abs(table.values).max(initial=0) for table in self.tables]
+            is_wide = max(abs(self.constant), *sizes, 0.0) > LARGEST_Z
+            must = "a bias must be a z-score times a root"
+            refuse_if(is_wide or self.base.power != 0, must)
+
+        # tables of these axes, with a class for each code
         for table in self.tables:
-            twice = len(set(table.axes)) < len(table.axes) or not table.axes
-            refuse_if(twice, "a table must have axes, and each of them once")
-            beyond = max(table.axes) >= len(self.axes)
-            refuse_if(beyond, "a table must have axes of its map")
+            differ = len(set(table.axes)) == len(table.axes) > 0
+            refuse_if(not differ, "a table must have axes, and each of them once")
+            is_beyond = max(table.axes) >= len(self.axes)
+            refuse_if(is_beyond, "a table must have axes of its map")
             n_codes = [self.axes[k].n_codes for k in table.axes]
-            wrong = [len(each) for each in table.classes] != n_codes
-            refuse_if(wrong, "a table must have a class for each code of its axes")
-            wrong = len(n_codes) != table.values.ndim
-            refuse_if(wrong, "a table must have a dimension for each axis")
-            for code, size in zip(table.classes, table.values.shape, strict=True):
-                wrong = code.min() < 0 or code.max() >= size
-                refuse_if(wrong, "classes of a table must be those of its values")
+            n_classified = [len(class_of_code) for class_of_code in table.classes]
+            must = "a table must have a class for each code of its axes"
+            refuse_if(n_classified != n_codes, must)
+            must = "a table must have a dimension for each axis"
+            refuse_if(len(n_codes) != table.values.ndim, must)
+            must = "classes of a table must be those of its values"
+            shape = table.values.shape
+            for class_of_code, n_classes in zip(table.classes, shape, strict=True):
+                is_outside = class_of_code.min() < 0 or class_of_code.max() >= n_classes
+                refuse_if(is_outside, must)
 
     @property
     def columns(self) -> set[int]:
@@ -480,6 +513,12 @@ class Additive:
             return self._few_rows
         return _Evaluator(self, written_out)
 
+    def _evaluator_for(self, n_rows: int) -> _Evaluator:
+        """Return what evaluates so many rows in the shortest time."""
+        if self.tables and n_rows >= MANY_FOR_TABLES:
+            return self._many_rows
+        return self._few_rows
+
     def of_rows(self, rows: Predictions) -> Floats:
         """Return the value of each row of Predictions."""
         columns: list[Any] = list(rows.columns)
@@ -497,25 +536,24 @@ class Additive:
         n_rows = X.shape[0]
         columns = [X] if X.ndim == 1 else [X[:, j] for j in range(X.shape[1])]
         if isinstance(X, np.ndarray):
-            columns = [np.asarray(x, dtype=np.float64) for x in columns]
+            columns = [np.asarray(column, dtype=np.float64) for column in columns]
             return self._in_chunks(columns, n_rows).astype(X.dtype, copy=False)
         library, wide = library_of(X)
         # columns that lie in one piece are quicker to read
-        columns = [library.xp.astype(x, wide, copy=X.ndim > 1) for x in columns]
-        many_rows = len(self.tables) > 0 and n_rows >= MANY_FOR_TABLES
-        evaluator = self._many_rows if many_rows else self._few_rows
+        is_part = X.ndim > 1
+        columns = [library.xp.astype(column, wide, copy=is_part) for column in columns]
+        evaluator = self._evaluator_for(n_rows)
         values = evaluator.evaluate_lifted(columns, smallest, library)
         return library.xp.astype(values, X.dtype, copy=False)
 
     def _in_chunks(self, columns: list[Any], n_rows: int) -> Floats:
         """Return the value of each row, some rows at a time."""
-        many_rows = len(self.tables) > 0 and n_rows >= MANY_FOR_TABLES
-        evaluator = self._many_rows if many_rows else self._few_rows
+        evaluator = self._evaluator_for(n_rows)
         values = np.empty(n_rows)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, n_rows, ROWS_AT_A_TIME):
                 rows = slice(start, start + ROWS_AT_A_TIME)
-                chunk = [np.ascontiguousarray(x[rows]) for x in columns]
+                chunk = [np.ascontiguousarray(column[rows]) for column in columns]
                 values[rows] = evaluator.evaluate(chunk, NUMPY)
         if self.log:  # what leaves the range of numbers is brought back into it
             np.clip(values, _FLOAT.tiny, _FLOAT.max, out=values)
@@ -550,10 +588,12 @@ class _Lookup:
     @classmethod
     def of(cls, table: Table) -> _Lookup:
         """Return a table as it is, with the classes of its codes."""
-        strides = []
-        for step, code in zip(_steps(table.values.shape), table.classes, strict=True):
-            is_whole = np.array_equal(code, np.arange(code.size))
-            strides.append(step if is_whole else step * code)
+        strides: list[Any] = []
+        steps = _steps(table.values.shape)
+        for step, class_of_code in zip(steps, table.classes, strict=True):
+            # where each code is a class of its own, a multiple of the code
+            is_whole = np.array_equal(class_of_code, np.arange(class_of_code.size))
+            strides.append(step if is_whole else step * class_of_code)
         return cls(table.axes, tuple(strides), np.ravel(table.values))
 
     def places(self, codes: Any, library: Library, known: _Known) -> Array:
@@ -570,17 +610,17 @@ class _Lookup:
             if path in known:
                 place = known[path]
                 continue
-            part = known.get((step,))
-            if part is None:
-                part = self._part(codes[axis], stride, library)
-            place = part if place is None else place + part
+            shift = known.get((step,))
+            if shift is None:
+                shift = self._shift(codes[axis], stride, library)
+            place = shift if place is None else place + shift
             if library.has_few_rows:
-                known[(step,)] = part
+                known[(step,)] = shift
                 known[path] = place
         return place
 
     @staticmethod
-    def _part(code: Array, stride: Any, library: Library) -> Array:
+    def _shift(code: Array, stride: Any, library: Library) -> Array:
         """Return what an axis adds to the place."""
         if not isinstance(stride, int):
             return library.look_up_places(stride, code)
@@ -602,12 +642,15 @@ def _written_out(axes: Sequence[Axis], tables: Iterable[Table]) -> list[_Lookup]
     """
     whole: dict[tuple[int, ...], Floats] = {}
     for table in sorted(tables, key=lambda table: -len(table.axes)):
-        order = np.argsort(table.axes)
+        # a value for each code, with the axes in order
         own_axes = tuple(sorted(table.axes))
         n_codes = [axes[axis].n_codes for axis in own_axes]
         if np.prod(n_codes) > LARGEST_TABLE:
             return None
-        values = table.values[np.ix_(*table.classes)].transpose(order)
+        values = table.values[np.ix_(*table.classes)]
+        values = values.transpose(np.argsort(table.axes))
+
+        # added to the first that has all of its axes
         hosts = [host for host in whole if set(own_axes) <= set(host)]
         if not hosts:
             whole[own_axes] = values.copy()
@@ -663,20 +706,24 @@ class _Evaluator:
             level = float(np.exp(self.constant)) if self.log else self.constant
             return self.base(u, library) * level
         codes = [axis.codes(columns, library) for axis in self.axes]
+
+        # one table, all of which was done before
         if len(self.lookups) == 1:
             at = self.lookups[0].places(codes, library, {})
             values = library.look_up(self.factors, at)
             values *= u if self.base.is_factor else self.base(u, library)
             return values
+
+        # several: base(u) · exp(constant + Σ tables)
         known: _Known = {}
         total: Any = None
         for lookup in self.lookups:
             at = lookup.places(codes, library, known)
-            part = library.look_up(lookup.values, at)
+            addend = library.look_up(lookup.values, at)
             if total is None:
-                total = part
+                total = addend
             else:
-                total += part
+                total += addend
         if self.may_leave_bounds:
             total = library.xp.clip(total, *self.bounds)
         total += self.constant
