@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -177,6 +177,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         self
         """
+        # input of one length
         validate_data(self, X, y, skip_check_array=True)
         target = column_or_1d(y, warn=True)
         target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
@@ -201,14 +202,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 for split in splits
             )
             rows = np.concatenate([np.arange(target.size)[test] for _, test in splits])
-            y_pred = np.concatenate([fold[1] for fold in of_folds])
-            u = np.concatenate([fold[2] for fold in of_folds]) if has_std else None
+            y_pred = np.concatenate([fold.y_pred for fold in of_folds])
+            u = np.concatenate([fold.u for fold in of_folds]) if has_std else None
             if self.ensemble:
-                fitted = MeanOfModels([fold[0] for fold in of_folds])
+                fitted = MeanOfModels([fold.model for fold in of_folds])
             else:
                 fitted = fitted_clone(regressor, X, target, weights)
                 _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
 
+        # where it tells no uncertainty, one number for all rows
         self.std_ = None
         if u is None:
             self.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
@@ -216,6 +218,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         _check_positive(u, regressor)
         self.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
 
+        # out-of-fold rows as Predictions, which the recalibrator learns from
         if groups is not None:
             groups = _safe_indexing(groups, rows)
         elif np.unique(rows).size < rows.size:
@@ -260,9 +263,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        rows = self.to_predictions(X)
-        found: Floats = self.recalibrator_.predict(rows)
-        return found
+        u: Floats = self.recalibrator_.predict(self.to_predictions(X))
+        return u
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
         """Return limits between which the truth lies with the probability asked for.
@@ -292,9 +294,9 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Distributions
         """
-        rows = self.to_predictions(X)
-        found: Distributions = self.recalibrator_.apply(rows).distributions
-        return found
+        applied = self.recalibrator_.apply(self.to_predictions(X))
+        distributions: Distributions = applied.distributions
+        return distributions
 
     def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
         """Return rows as `recalibrator_` takes them: their uncertainties as they came.
@@ -324,15 +326,17 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn that input is what the regressor takes."""
         tags = super().__sklearn_tags__()
-        of_regressor = get_tags(self._regressor()).input_tags
-        tags.input_tags.sparse = of_regressor.sparse
-        tags.input_tags.allow_nan = of_regressor.allow_nan
+        tags_of_regressor = get_tags(self._regressor()).input_tags
+        tags.input_tags.sparse = tags_of_regressor.sparse
+        tags.input_tags.allow_nan = tags_of_regressor.allow_nan
         return tags
 
     def _regressor(self) -> Any:
+        """Return the regressor, unfitted as it was passed; a ridge by default."""
         return BayesianRidge() if self.regressor is None else self.regressor
 
     def _recalibrator(self) -> Recalibrator:
+        """Return a recalibrator to fit, a copy of what was passed."""
         given: Any = self.recalibrator
         if given is None:
             return Recalibrator()
@@ -342,19 +346,20 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 f"Recalibrator(TemperatureScaling()); found {type(given).__name__}."
             )
             raise InvalidInputError(msg)
-        found: Recalibrator = clone(given)
-        return found
+        copy: Recalibrator = clone(given)
+        return copy
 
     def _splits(self, X: Any, y: Floats, groups: Any) -> list[Any]:
         """Return the rows to fit on and those to test, for each fold."""
         splitter = self.cv
         if isinstance(splitter, (int, np.integer)):
-            found = y.size if groups is None else np.unique(groups).size
-            what = "sample(s)" if groups is None else "group(s)"
-            if not 2 <= splitter <= found:
+            n_units = y.size if groups is None else np.unique(groups).size
+            units = "sample(s)" if groups is None else "group(s)"
+            if not 2 <= splitter <= n_units:
                 msg = (
-                    f"`cv` must be at least 2 and at most the number of {what}; found "
-                    f"cv={splitter} and {found} {what}. Pass fewer folds or more data."
+                    f"`cv` must be at least 2 and at most the number of {units}; found "
+                    f"cv={splitter} and {n_units} {units}. Pass fewer folds or more "
+                    "data."
                 )
                 raise InvalidInputError(msg)
             kind = KFold if groups is None else GroupKFold
@@ -373,6 +378,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True, reset=False)
 
     def _refuse_ensemble_of_one(self) -> None:
+        """Refuse `ensemble` where the regressor was fitted before."""
         if self.ensemble:
             msg = (
                 "`ensemble` needs a regressor that can be fitted to folds, and a "
@@ -384,13 +390,17 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self, X: Any, recalibrator: Recalibrator, *, has_std: bool
     ) -> tuple[int, ...]:
         """Return the numbers of the columns of X that the recalibrator may use."""
+        # what was asked for; or all, where nothing else tells what makes errors large
         names = self._names()
-        keys: list[Any] = [] if self.features is None else list(self.features)
-        few = len(names) <= MOST_FEATURES and not issparse(X)
-        if self.features is None and not has_std and few:
+        keys: list[Any] = []
+        are_few = len(names) <= MOST_FEATURES and not issparse(X)
+        if self.features is not None:
+            keys = list(self.features)
+        elif not has_std and are_few:
             keys = list(range(len(names)))
-        parts = recalibrator.parts or []
-        keys += [name for name in parts if name in names]
+        # and what makes parts
+        keys += [name for name in recalibrator.parts or [] if name in names]
+
         numbers = []
         for key in keys:
             number = names.index(key) if key in names else key
@@ -416,7 +426,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             if issparse(X):
                 column = np.ravel(X.tocsr()[:, [number]].toarray())
             elif isinstance(X, (list, tuple)):
-                column = np.array([line[number] for line in X])
+                column = np.array([values[number] for values in X])
             else:
                 column = _safe_indexing(X, number, axis=1)
             features[names[number]] = column
@@ -427,13 +437,33 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         )
 
 
+class _OutOfFold(NamedTuple):
+    """A model that was fitted without a fold, and what it says of the fold.
+
+    Attributes
+    ----------
+    model : regressor
+        The model.
+    y_pred : array of shape (n,)
+        Its predictions.
+    u : array of shape (n,) or None
+        Its uncertainties, if it tells any.
+    """
+
+    model: Any
+    y_pred: Floats
+    u: Any
+
+
 def _out_of_fold(
     regressor: Any, X: Any, y: Floats, weights: Any, train: Any, test: Any
-) -> tuple[Any, Floats, Floats | None]:
-    """Return a model without a fold, and its predictions and uncertainties of it."""
-    weights = None if weights is None else _safe_indexing(weights, train)
-    fitted = fitted_clone(regressor, _safe_indexing(X, train), y[train], weights)
-    return fitted, *predict_with_std(fitted, _safe_indexing(X, test))
+) -> _OutOfFold:
+    """Return a model that has learned from `train`, and what it says of `test`."""
+    if weights is not None:
+        weights = _safe_indexing(weights, train)
+    model = fitted_clone(regressor, _safe_indexing(X, train), y[train], weights)
+    y_pred, u = predict_with_std(model, _safe_indexing(X, test))
+    return _OutOfFold(model, y_pred, u)
 
 
 def _root_mean_square(error: Floats, weights: Any, rows: Any) -> float:
@@ -443,6 +473,7 @@ def _root_mean_square(error: Floats, weights: Any, rows: Any) -> float:
 
 
 def _check_positive(u: Floats, regressor: Any) -> None:
+    """Refuse uncertainties that are all 0."""
     if not (u > 0).any():
         msg = (
             f"`regressor` must have a positive uncertainty; none of {u.size} of "
@@ -453,11 +484,10 @@ def _check_positive(u: Floats, regressor: Any) -> None:
 
 def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) -> None:
     """Say that errors in training are far smaller than those out of fold."""
-    some = np.unique(
-        np.linspace(0, y.size - 1, min(y.size, TRAINING_ROWS_ASKED)).astype(int)
-    )
-    training = y[some] - fitted.predict(_safe_indexing(X, some))
-    size_in_training = float(np.sqrt(np.mean(training**2)))
+    n_asked = min(y.size, TRAINING_ROWS_ASKED)
+    asked = np.unique(np.linspace(0, y.size - 1, n_asked).astype(int))
+    in_training = y[asked] - fitted.predict(_safe_indexing(X, asked))
+    size_in_training = float(np.sqrt(np.mean(in_training**2)))
     size_out_of_fold = float(np.sqrt(np.mean(out_of_fold**2)))
     if size_in_training < INTERPOLATES * size_out_of_fold:
         warn(

@@ -49,14 +49,17 @@ class Quantiles:
 def _level_parameter(regressor: Any) -> str | None:
     """Return the parameter that says which quantile a regressor predicts, if any."""
     parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
-    linear = isinstance(_last(regressor), QuantileRegressor)
+    is_linear = isinstance(_last(regressor), QuantileRegressor)
     for name, value in parameters.items():
-        *path, last = name.split("__")
-        if linear and last == "quantile":
+        *path, parameter = name.split("__")  # of a step in a pipeline
+        if is_linear and parameter == "quantile":
             return name
-        if last in ("loss", "objective") and str(value) == "quantile":
-            levels = ("__".join([*path, level]) for level in ("quantile", "alpha"))
-            return next((level for level in levels if level in parameters), None)
+        if parameter in ("loss", "objective") and str(value) == "quantile":
+            for level in ("quantile", "alpha"):
+                beside = "__".join([*path, level])
+                if beside in parameters:
+                    return beside
+            return None
     return None
 
 
@@ -84,6 +87,7 @@ def _last(regressor: Any) -> Any:
 
 
 def _takes(regressor: Any, option: str) -> bool:
+    """Return whether `predict` of a regressor takes an option."""
     predict = getattr(regressor, "predict", None)
     return predict is not None and option in signature(predict).parameters
 
@@ -126,6 +130,7 @@ class MeanOfModels:
 
 def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
     """Return what a fitted regressor predicts, and its uncertainties if it has some."""
+    # what holds other regressors
     if isinstance(regressor, MeanOfModels):
         return _mean_with_std(regressor, X)
     if isinstance(regressor, FrozenEstimator):
@@ -134,18 +139,22 @@ def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
         return predict_with_std(regressor.best_estimator_, X)
     if isinstance(regressor, Pipeline):
         # step by step, because a member of an ensemble needs what the last step gets
-        last = regressor.steps[-1][1]
-        return predict_with_std(
-            last, regressor[:-1].transform(X) if len(regressor) > 1 else X
-        )
+        if len(regressor) > 1:
+            X = regressor[:-1].transform(X)
+        return predict_with_std(regressor.steps[-1][1], X)
+
+    # the width of quantiles; those that cross are put in order
     if _takes(regressor, "quantiles"):
-        # quantiles that cross are put in order
         in_order = np.sort(regressor.predict(X, quantiles=list(FITTED_LEVELS)), axis=1)
-        return regressor.predict(X), of_quantiles(FITTED_LEVELS, in_order)[1]
+        _, u = of_quantiles(FITTED_LEVELS, in_order)
+        return regressor.predict(X), u
+
+    # a standard deviation that it tells, or the spread of its members
     y_pred = regressor.predict(X)
     if isinstance(regressor, (BayesianRidge, ARDRegression)):
         # these want an array for this, and would miss the names of its columns
-        regressor, X = copy(regressor), check_array(X)
+        X = check_array(X)
+        regressor = copy(regressor)
         vars(regressor).pop("feature_names_in_", None)
     if _takes(regressor, "return_std"):
         u = regressor.predict(X, return_std=True)[1]
@@ -182,12 +191,11 @@ def _spread(ensemble: Any, X: Any) -> Floats:
         X = check_array(
             X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False
         )
-        every = [slice(None)] * len(members)
-        columns = getattr(ensemble, "estimators_features_", every)
-        predicted = [
-            member.predict(X[:, which])
-            for member, which in zip(members, columns, strict=True)
-        ]
+        all_columns = [slice(None)] * len(members)
+        columns = getattr(ensemble, "estimators_features_", all_columns)
+        predicted = []
+        for member, columns_of_member in zip(members, columns, strict=True):
+            predicted.append(member.predict(X[:, columns_of_member]))
     if len(predicted) < 2:
         msg = (
             f"`regressor` must have several members for a spread; "
