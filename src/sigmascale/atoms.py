@@ -46,8 +46,13 @@ __all__ = ["Event", "HonestCalculator"]
 
 SPECIES = "species"
 STATE = "honest_state"  # of the run before a structure was judged, in `atoms.info`
-RADIUS, STD, WORST = "force_radius", "force_std", "max_force_radius"
-ENERGY_STD, EVIDENCE = "energy_std", "novelty"
+# What is written beside atoms: in `atoms.arrays`,
+RADIUS = "force_radius"
+STD = "force_std"
+# and in `atoms.info`.
+WORST = "max_force_radius"
+ENERGY_STD = "energy_std"
+EVIDENCE = "novelty"
 MISSED = 0.05  # chance that the worst of all atoms lies beyond its ball, by default
 _UNLIKE = (ExtrapolationWarning, MissingFeatureWarning, UnseenCategoryWarning)
 _log = logging.getLogger(__name__)
@@ -104,7 +109,7 @@ class _SeparateMembers:
 
     def __init__(self, calculators: Sequence[Any]) -> None:
         self.calculators = list(calculators)
-        sets = [set(each.implemented_properties) for each in self.calculators]
+        sets = [set(member.implemented_properties) for member in self.calculators]
         self.properties = sorted(set.intersection(*sets))
 
     def mean(self, name: str, atoms: Any) -> Any:
@@ -114,8 +119,8 @@ class _SeparateMembers:
     def evaluate(self, atoms: Any) -> _Answer:
         """Return what each member says of forces and energy, and the means."""
         forces = self._of_members("forces", atoms)
-        for number, each in enumerate(forces):
-            _check_finite(each, atoms, self._who(number))
+        for number, of_member in enumerate(forces):
+            _check_finite(of_member, atoms, self._who(number))
         results = {"forces": forces.mean(axis=0)}
         if "energy" not in self.properties:
             return _Answer(results, forces=forces)
@@ -125,13 +130,14 @@ class _SeparateMembers:
 
     def _of_members(self, name: str, atoms: Any, *, known: bool = False) -> Floats:
         """Return a property from each member, which may know it already."""
-        each = [
-            _ask(calculator, name, atoms, self._who(number), known=known)
-            for number, calculator in enumerate(self.calculators)
-        ]
-        return np.array(each)
+        values = []
+        for number, calculator in enumerate(self.calculators):
+            who = self._who(number)
+            values.append(_ask(calculator, name, atoms, who, known=known))
+        return np.array(values)
 
     def _who(self, number: int) -> str:
+        """Return which member it is, to name it in messages."""
         kind = type(self.calculators[number]).__name__
         return f"Member {number} of {len(self.calculators)} ({kind})"
 
@@ -154,18 +160,22 @@ class _OneCalculator:
 
     def evaluate(self, atoms: Any) -> _Answer:
         """Return what the calculator says of forces and energy, and its members."""
+        # the means
         who = type(self.calculator).__name__
         results = {"forces": self.mean("forces", atoms)}
         _check_finite(results["forces"], atoms, who)
         if "energy" in self.properties:
             results["energy"] = _ask(self.calculator, "energy", atoms, who, known=True)
+
+        # an uncertainty, or the members
         if self.uncertainty is not None:
             u = self._named(self.uncertainty, (len(atoms),))
             _check_finite(u, atoms, who, quoted(self.uncertainty))
             return _Answer(results, u=u)
         forces = self._forces(len(atoms))
-        for number, each in enumerate(forces):
-            _check_finite(each, atoms, f"Member {number} of {len(forces)} ({who})")
+        for number, of_member in enumerate(forces):
+            member = f"Member {number} of {len(forces)} ({who})"
+            _check_finite(of_member, atoms, member)
         results["forces"] = forces.mean(axis=0)
         energies = self.calculator.results.get(self.energies)
         if np.shape(energies) != forces.shape[:1]:
@@ -175,8 +185,8 @@ class _OneCalculator:
     def _forces(self, n_atoms: int) -> Floats:
         """Return the forces of all members, from one array or from several."""
         if len(self.members) > 1:
-            each = [self._named(name, (n_atoms, 3)) for name in self.members]
-            return np.array(each)
+            by_member = [self._named(name, (n_atoms, 3)) for name in self.members]
+            return np.array(by_member)
         return self._named(self.members[0], (None, n_atoms, 3))
 
     def _named(self, name: str, shape: tuple[int | None, ...]) -> Floats:
@@ -190,10 +200,9 @@ class _OneCalculator:
             )
             raise InvalidInputError(msg, "no-column", columns=sorted(results))
         array = np.asarray(results[name], dtype=np.float64)
-        fits = array.ndim == len(shape) and all(
-            wanted in (None, found)
-            for wanted, found in zip(shape, array.shape, strict=True)
-        )
+        pairs = zip(shape, array.shape, strict=False)
+        sizes_fit = all(wanted in (None, size) for wanted, size in pairs)
+        fits = array.ndim == len(shape) and sizes_fit
         must = str(shape).replace("None", "m")
         need(fits, name, f"have shape {must}", array.shape, "shapes")
         return array
@@ -221,10 +230,11 @@ def _check_finite(values: Any, atoms: Any, who: str, what: str = "forces") -> No
     """Refuse what is not finite, with its atom."""
     if np.isfinite(values).all():
         return
-    wrong = np.flatnonzero(~np.isfinite(values.reshape(len(atoms), -1)).all(axis=1))
-    atom = int(wrong[0])
+    is_finite = np.isfinite(values.reshape(len(atoms), -1)).all(axis=1)
+    n_bad = int(np.count_nonzero(~is_finite))
+    atom = int(np.argmin(is_finite))  # the first
     msg = (
-        f"{who} gives {what} that are not finite, for {wrong.size} of {len(atoms)} "
+        f"{who} gives {what} that are not finite, for {n_bad} of {len(atoms)} "
         f"atoms (first atom {atom}, {atoms.symbols[atom]}). Have atoms come too close, "
         "or does it not know them?"
     )
@@ -277,24 +287,30 @@ class _Novelty:
         """Return what is to be said of species that were not calibrated."""
         if not self.species:
             return []
-        unknown = sorted(set(atoms.get_chemical_symbols()) - set(self.species))
-        return [
-            f"{symbol} was not among the species that were calibrated "
-            f"({listed(self.species)}): its radii are a guess."
-            for symbol in unknown
-        ]
+        sentences = []
+        for symbol in sorted(set(atoms.get_chemical_symbols()) - set(self.species)):
+            sentences.append(
+                f"{symbol} was not among the species that were calibrated "
+                f"({listed(self.species)}): its radii are a guess."
+            )
+        return sentences
 
     def after(self, evidence: Sequence[float], p: Predictions) -> list[float]:
         """Return the logarithm of the evidence of each after a further structure."""
-        square = float((np.asarray(p.y_pred) ** 2).sum(axis=1).mean())
-        sizes = [float(np.log(p.y_std).mean()), math.log(max(square, 1e-300)) / 2]
-        new = []
+        # how large u, and forces, are: logarithms, as `levels` has them
+        mean_square = float((np.asarray(p.y_pred) ** 2).sum(axis=1).mean())
+        log_u = float(np.log(p.y_std).mean())
+        log_force = math.log(max(mean_square, 1e-300)) / 2
+        sizes = (log_u, log_force)
+
+        # ln exp(λ (z − δ) − λ²/2) is added to what there is, which is 0 at least
+        updated = []
         for k, (mean, spread, n_rows) in enumerate(self.levels):
             of_few = math.sqrt(max(1.0, n_rows / p.n_rows))  # fewer atoms vary more
             z = min((sizes[k] - mean) / (spread * of_few), self.largest)
             gain = self.bet * (z - self.allowed[k]) - self.bet**2 / 2
-            new.append(max(0.0, evidence[k]) + float(gain))
-        return new
+            updated.append(max(0.0, evidence[k]) + float(gain))
+        return updated
 
     def together(self, evidence: Sequence[float]) -> float:
         """Return the logarithm of the mean evidence."""
@@ -436,9 +452,10 @@ class HonestCalculator(Calculator):
         uncertainty: str | None = None,
         atoms: Any = None,
     ) -> None:
+        # what was asked for
         if threshold is not None:
-            right = is_real(threshold) and 0 < threshold < math.inf
-            need(right, "threshold", "be a positive number, in eV/Å", threshold)
+            is_positive = is_real(threshold) and 0 < threshold < math.inf
+            need(is_positive, "threshold", "be a positive number, in eV/Å", threshold)
         self.level = None if level is None else check_fraction(level, "level")
         self.threshold = threshold
         _check_reaction(on_exceed, "on_exceed")
@@ -448,12 +465,16 @@ class HonestCalculator(Calculator):
         self.every = check_count(every, "every")
         self.collect = None if collect is None else Path(collect)
         self.features = features
+
+        # what forces are, and how far they may be off
         self.recalibrator = _fitted_to_forces(recalibrator)
         _check_features(self.recalibrator, features)
         self._committee = _committee_of(committee, members, uncertainty, energies)
         self._uncertainty = uncertainty
         self._novelty = _Novelty(self.recalibrator)
         self.implemented_properties = self._committee.properties
+
+        # what has become of the run
         self.events: list[Event] = []
         self.state: dict[str, Any] = dict(_START)
         self._levels: dict[int, float] = {}
@@ -534,33 +555,38 @@ class HonestCalculator(Calculator):
 
     def _judge(self, atoms: Any, answer: _Answer, step: int) -> list[Event]:
         """Write radii beside the atoms, and return what begins here."""
-        with gathered() as told:
+        # the recalibrated uncertainty of each force, and the radius of its ball
+        with gathered() as warnings:
             p = self._predictions(atoms, answer)
             honest = self.recalibrator.apply(p)
         level = self._level_of(len(atoms))
         with quiet():  # it has been said when the level was taken
             radius = honest.distributions.radius(level)
-        atoms.arrays[RADIUS], atoms.arrays[STD] = radius, honest.y_std
         worst = int(np.argmax(radius))
+        atoms.arrays[RADIUS] = radius
+        atoms.arrays[STD] = honest.y_std
         atoms.info[WORST] = float(radius[worst])
         if answer.energies is not None:
             spread = float(np.std(answer.energies, ddof=1))
             atoms.info[ENERGY_STD] = spread / len(atoms)
-        events = self._watch(atoms, p, told, step)
-        beyond = self.threshold is not None and radius[worst] > self.threshold
-        if beyond and (not self.state["beyond"] or self.on_exceed == "stop"):
+
+        # what begins here: novelty, and a radius beyond the threshold
+        events = self._watch(atoms, p, warnings, step)
+        is_beyond = self.threshold is not None and radius[worst] > self.threshold
+        if is_beyond and (not self.state["beyond"] or self.on_exceed == "stop"):
             words = (
                 f"The {100 * level:.6g} % ball of atom {worst} "
                 f"({atoms.symbols[worst]}) has a radius of {radius[worst]:.3g} eV/Å, "
                 f"above {self.threshold:.3g} eV/Å."
             )
             events.append(Event("threshold", step, words))
-        self.state["beyond"] = bool(beyond)
+        self.state["beyond"] = bool(is_beyond)
         return events
 
     def _predictions(self, atoms: Any, answer: _Answer) -> Predictions:
         """Return mean forces with their u, and the features that the fit knows."""
-        forces, u = answer.results["forces"], answer.u
+        forces = answer.results["forces"]
+        u = answer.u
         if answer.forces is not None:
             _, u = of_members(answer.forces.swapaxes(0, 1))
         # below the smallest calibrated u nothing is known of errors
@@ -570,15 +596,26 @@ class HonestCalculator(Calculator):
             features.setdefault(SPECIES, np.array(atoms.get_chemical_symbols()))
         return Predictions(forces, y_std, features=features)
 
-    def _watch(self, atoms: Any, p: Predictions, told: Any, step: int) -> list[Event]:
-        """Return what is new about a structure."""
+    def _watch(
+        self, atoms: Any, p: Predictions, warnings: Any, step: int
+    ) -> list[Event]:
+        """Return what is new about a structure, by warnings and by evidence.
+
+        It is told once, unless each time stops the run.
+        """
         events = []
-        unlike = self._novelty.unknown_species(atoms)
-        unlike += [words for words, category in told if issubclass(category, _UNLIKE)]
-        again = self.on_novelty == "stop"
-        if unlike and (again or not self.state["outside"]):
+        each_time = self.on_novelty == "stop"
+
+        # rows unlike those of the fit
+        sentences = self._novelty.unknown_species(atoms)
+        for sentence, category in warnings:
+            if issubclass(category, _UNLIKE):
+                sentences.append(sentence)
+        if sentences and (each_time or not self.state["outside"]):
             self.state["outside"] = True
-            events.append(Event("novelty", step, " ".join(unlike)))
+            events.append(Event("novelty", step, " ".join(sentences)))
+
+        # u or forces that have risen, and stay there
         if not self._novelty.levels.size:
             return events
         if step % self._from_look_to_look == 0:
@@ -586,7 +623,7 @@ class HonestCalculator(Calculator):
         evidence = self._novelty.together(self.state["evidence"])
         atoms.info[EVIDENCE] = evidence
         has_risen = evidence > self._novelty.limit
-        if has_risen and (again or not self.state["risen"]):
+        if has_risen and (each_time or not self.state["risen"]):
             self.state["risen"] = True
             events.append(Event("novelty", step, _RISEN))
         return events
@@ -596,15 +633,16 @@ class HonestCalculator(Calculator):
         self.events += events
         if events and self.collect is not None:
             self._write_frame(self.collect, atoms, answer)
+        reactions = {"threshold": self.on_exceed, "novelty": self.on_novelty}
         for event in events:
-            how = self.on_exceed if event.kind == "threshold" else self.on_novelty
-            if callable(how):
-                how(event, atoms)
-            elif how == "log":
+            reaction = reactions[event.kind]
+            if callable(reaction):
+                reaction(event, atoms)
+            elif reaction == "log":
                 _log.warning("step %d: %s", event.step, event.words)
+        # the run stops after all others have been told
         for event in events:
-            how = self.on_exceed if event.kind == "threshold" else self.on_novelty
-            if how == "stop":
+            if reactions[event.kind] == "stop":
                 raise RunStoppedError(event)
 
     def _write_frame(self, path: Path, atoms: Any, answer: _Answer) -> None:
@@ -680,43 +718,44 @@ def _committee_of(
     """Return the committee, of one calculator or of several."""
     if _is_calculator(committee):
         return _OneCalculator(committee, members, uncertainty, energies)
-    right = isinstance(committee, Sequence) and len(committee) > 1
-    right = right and all(_is_calculator(each) for each in committee)
+    are_several = isinstance(committee, Sequence) and len(committee) > 1
+    are_right = are_several and all(_is_calculator(member) for member in committee)
     must = "be a list of two ASE calculators at least, or one that holds all members"
-    need(right, "committee", must, committee)
+    need(are_right, "committee", must, committee)
     return _SeparateMembers(committee)
 
 
 def _is_calculator(value: Any) -> bool:
+    """Return whether something is a calculator of ASE, by what it has."""
     return hasattr(value, "get_property") and hasattr(value, "implemented_properties")
 
 
 def _fitted_to_forces(given: Any) -> Recalibrator:
     """Return a recalibrator of vectors, from its file if that is what was passed."""
-    recalibrator = load(given) if isinstance(given, (str, Path)) else given
-    fitted = isinstance(recalibrator, Recalibrator) and hasattr(recalibrator, "scale_")
+    loaded = load(given) if isinstance(given, (str, Path)) else given
+    is_fitted = isinstance(loaded, Recalibrator) and hasattr(loaded, "scale_")
     must = "be a fitted Recalibrator, or the path of its file"
-    need(fitted, "recalibrator", must, type(recalibrator).__name__)
+    need(is_fitted, "recalibrator", must, type(loaded).__name__)
+    recalibrator: Recalibrator = loaded
     dim = recalibrator.distribution_.dim
     must = "be fitted to forces, such as those of Predictions.from_atoms(...)"
-    what = "numbers" if dim is None else f"vectors of {dim} components"
-    need(dim == 3, "recalibrator", must, what)
-    known: Recalibrator = recalibrator
-    return known
+    fitted_to = "numbers" if dim is None else f"vectors of {dim} components"
+    need(dim == 3, "recalibrator", must, fitted_to)
+    return recalibrator
 
 
 def _check_features(recalibrator: Recalibrator, features: Any) -> None:
     """Refuse a recalibrator of features that nothing computes."""
-    others = [name for name in recalibrator.names_[1:] if name != SPECIES]
-    if others and features is None:
+    needed = [name for name in recalibrator.names_[1:] if name != SPECIES]
+    if needed and features is None:
         msg = (
-            f"The recalibrator was fitted with {listed(others)}: pass `features`, a "
+            f"The recalibrator was fitted with {listed(needed)}: pass `features`, a "
             "function of (atoms, forces) that returns them as a dict of arrays."
         )
-        raise InvalidInputError(msg, "features", columns=others)
+        raise InvalidInputError(msg, "features", columns=needed)
 
 
 def _check_reaction(value: Any, name: str) -> None:
     """Refuse what is neither "stop" nor "log" nor a function."""
-    right = callable(value) or value in ("stop", "log")
-    need(right, name, 'be "stop", "log" or a function of (event, atoms)', value)
+    is_known = callable(value) or value in ("stop", "log")
+    need(is_known, name, 'be "stop", "log" or a function of (event, atoms)', value)
