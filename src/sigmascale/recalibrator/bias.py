@@ -65,10 +65,12 @@ def corrected(rows: Predictions, bias: Additive | None) -> Predictions:
     """Return rows whose predictions, and errors, have their bias corrected."""
     if bias is None:
         return rows
-    by = bias.of_rows(rows)
+    bias_of_row = bias.of_rows(rows)
     if rows.y_pred is not None:
-        return rows._with(y_pred=rows.y_pred + by)
-    return rows if rows.error is None else rows._with(error=rows.error - by)
+        return rows._with(y_pred=rows.y_pred + bias_of_row)
+    if rows.error is not None:
+        return rows._with(error=rows.error - bias_of_row)
+    return rows
 
 
 def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
@@ -80,36 +82,41 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     if kind == "auto" and rows.n_effective < LEAST_FOR_BIAS:
         words = f"The bias is left alone: {rows.n_rows} rows do not tell it."
         return LearnedBias(None, words, rows)
+
+    # errors in units of their scale on the whole
     base = linear_base(rows, subtract=False)
     scale = base(rows.y_std)
     z = rows.errors / scale
     cap = float(np.sqrt(largest_counted(z**2, rows.weights)))
     fold = _folds(rows, np.abs(z), seed)
 
-    candidates = {"none": _no_bias(z.size)}
-    candidates["constant"] = _constant_bias(base, z, fold, cap, rows.weights)
+    # ways to correct them, and the squared errors that each leaves, up to a cap
+    constant = _constant_bias(base, z, fold, cap, rows.weights)
+    candidates = {"none": _no_bias(z.size), "constant": constant}
     if kind == "auto":
-        constant = candidates["constant"]
         trees = _trees_of_bias(rows, base, z, fold, cap, constant, seed)
         if trees is not None:
             candidates["trees"] = trees
-    losses = {
-        name: np.minimum((z - candidate.out_of_fold) ** 2, cap**2)
-        for name, candidate in candidates.items()
-    }
+    losses = {}
+    for name, candidate in candidates.items():
+        losses[name] = np.minimum((z - candidate.out_of_fold) ** 2, cap**2)
+
+    # the simplest that is about the best
     name = "constant" if kind == "constant" else simplest(losses, rows)
     chosen = candidates[name]
-
     words = chosen.words
     if name != "none":
         words += _gain_words(losses["none"], losses[name], rows)
-    left = rows.errors - scale * chosen.out_of_fold
-    left[np.abs(left) <= ROUNDING_OF_ERRORS * np.abs(rows.errors)] = 0.0
-    unbiased = rows._with(y_pred=None, y_true=None, error=left)
+
+    # the rows without it; what rounding leaves of an error is 0
+    remaining = rows.errors - scale * chosen.out_of_fold
+    remaining[np.abs(remaining) <= ROUNDING_OF_ERRORS * np.abs(rows.errors)] = 0.0
+    unbiased = rows._with(y_pred=None, y_true=None, error=remaining)
     return LearnedBias(chosen.map, words, unbiased)
 
 
 def _no_bias(n_rows: int) -> _Candidate:
+    """Return predictions as they are."""
     words = "The bias is left alone: rows out of fold would gain nothing."
     return _Candidate(words, None, np.zeros(n_rows))
 
@@ -165,7 +172,8 @@ def _trees_of_bias(
 
 def _gain_words(before: Floats, after: Floats, rows: Predictions) -> str:
     """Return by how much squared errors fall, the end of a sentence."""
-    gain, mean_before = before - after, rows.mean(before)
+    gain = before - after
+    mean_before = rows.mean(before)
     percent = 100 * (rows.mean(gain) / mean_before)
     error = 100 * (standard_error(gain, rows) / mean_before)
     return (

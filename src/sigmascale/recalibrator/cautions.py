@@ -20,7 +20,8 @@ NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers rais
 OUTLYING = 3.0  # times u, which the largest error then exceeds
 MOST_CUT = 100_000  # rows that tell where tenths are cut, about
 DECILES = np.arange(1, 10) / 10
-WORTH_WORDS, SURE = 0.25, 5.0  # a bias in units of u, and in standard errors
+WORTH_WORDS = 0.25  # of u: a bias that is worth a sentence
+SURE = 5.0  # standard errors: a bias that is no chance
 LEAST_EFFECTIVE = 100  # rows that weights should leave
 CAPPED_Z = 5.0  # that counts in a mean of z
 
@@ -40,12 +41,15 @@ def warn_of_few_effective(rows: Predictions) -> None:
 
 def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:
     """Return what is odd about a scale, the recalibrated uncertainty of each row."""
+    # uncertainties that are larger than any error
     size = np.sqrt(rows.squared_error)
     n_absurd = int(np.count_nonzero(scale > ABSURD * size.max()))
     if n_absurd:
         caution = _absurd(rows, n_absurd)
         warn(caution, AbsurdScaleWarning, stacklevel=5)
         return (caution,)
+
+    # uncertainties that only few errors come near
     ratio = size / scale
     is_narrow = (
         rows.n_rows >= ROWS_THAT_TELL_OUTLIERS
@@ -58,10 +62,13 @@ def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:
 
 def _absurd(rows: Predictions, n_absurd: int) -> str:
     """Return which rows make uncertainties that are larger than any error."""
-    parts = rows.z2 if rows.weights is None else rows.weights * rows.z2
-    largest_first = np.argsort(-parts, kind="stable")
-    share = np.cumsum(parts[largest_first]) / parts.sum()
+    # the fewest rows that make half of Σ z²
+    z2 = rows.z2 if rows.weights is None else rows.weights * rows.z2
+    largest_first = np.argsort(-z2, kind="stable")
+    share = np.cumsum(z2[largest_first]) / z2.sum()
     count = 1 + int(np.searchsorted(share, DECISIVE))
+
+    # by their numbers in the table
     places = largest_first if rows.places is None else rows.places[largest_first]
     which = listed([str(row_number(place)) for place in places[:count]], 5)
     return (
@@ -92,15 +99,17 @@ def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
     and far from chance, groups together.
     """
     z = np.clip(rows.errors / scale, -CAPPED_Z, CAPPED_Z)
-    largest, column_of_largest = 0.0, ""
+    largest = 0.0
+    column_of_largest = ""
     for name, column in zip(rows.names, rows.columns, strict=True):
         bias = _largest_bias(rows, z, column)
         if abs(bias) > max(abs(largest), WORTH_WORDS):
             largest, column_of_largest = bias, name
     if not column_of_largest:
         return ()
+    direction = "low" if largest > 0 else "high"
     return (
-        f"Predictions are too {'low' if largest > 0 else 'high'} by up to "
+        f"Predictions are too {direction} by up to "
         f"{abs(largest):.2g} of the new u along {quoted(column_of_largest)}, which no "
         'scale mends: bias="auto" may, and validate says where.',
     )
@@ -108,16 +117,20 @@ def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
 
 def _largest_bias(rows: Predictions, z: Floats, column: Any) -> float:
     """Return the largest mean of z, of a tenth or a label, that is no chance; or 0."""
+    # the tenth, or the label, of each row
     code = column  # of labels
     if column.dtype.kind == "f":
         # every so-many-th of very many rows, which are in the order of their errors
-        some = column[:: max(1, column.size // MOST_CUT)]
-        code = Places(np.nanquantile(some, DECILES)).of(column)
+        sampled = column[:: max(1, column.size // MOST_CUT)]
+        code = Places(np.nanquantile(sampled, DECILES)).of(column)
         code[np.isnan(column)] = DECILES.size
+
+    # sums of z, and of rows, in each
     n_codes = int(code.max()) + 1
     weighted_z = z if rows.weights is None else rows.weights * z
     sums = np.bincount(code, weighted_z, n_codes)
     n = np.bincount(code, rows.weights, n_codes)
+
     # the spread of a sum over independent units: rows, or the rows of a group
     units: Any = weighted_z
     code_of_unit = code
@@ -127,6 +140,8 @@ def _largest_bias(rows: Predictions, z: Floats, column: Any) -> float:
         units = np.bincount(unit, weighted_z)
         code_of_unit = pairs % n_codes
     spread = np.sqrt(np.bincount(code_of_unit, units**2, n_codes))
+
+    # means that are far from chance
     is_sure = np.abs(sums) > SURE * spread
     bias = np.where(is_sure, sums / np.maximum(n, 1e-300), 0.0)
     return float(bias[np.argmax(np.abs(bias))])

@@ -20,7 +20,8 @@ from ..scaling.base import Learned, Scaling
 
 LEAST_FOR_SIGN = 40  # rows; with fewer, the distribution is that of ±|z|
 ROWS_TO_CHOOSE_BY = 100_000  # rows by which the number of tables is chosen, about
-NUMBERS_OF_TABLES, ROWS_PER_TABLE = (1, 2, 5), 200
+NUMBERS_OF_TABLES = (1, 2, 5)  # that are tried
+ROWS_PER_TABLE = 200  # at least
 
 
 def of_rows_held_out(rows: Predictions, scale: Additive) -> ZDistribution:
@@ -82,8 +83,11 @@ def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -
         return 1
     # every so-many-th of very many rows, which are in the order of their errors
     if rows.n_rows > ROWS_TO_CHOOSE_BY:
-        some = np.arange(0, rows.n_rows, rows.n_rows // ROWS_TO_CHOOSE_BY)
-        rows, z, scale, fold = rows.take(some), z[some], scale[some], fold[some]
+        sampled = np.arange(0, rows.n_rows, rows.n_rows // ROWS_TO_CHOOSE_BY)
+        rows = rows.take(sampled)
+        z = z[sampled]
+        scale = scale[sampled]
+        fold = fold[sampled]
     losses = {n: _crps_out_of_fold(n, z, scale, rows.weights, fold) for n in numbers}
     return simplest(losses, rows)
 
@@ -94,10 +98,10 @@ def _crps_out_of_fold(
     """Return the CRPS of each row by the tables of other folds."""
     crps = np.empty(z.size)
     for k in fold_numbers(fold):
-        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        tables = ZDistribution.learn(
-            z[seen], scale[seen], weights_of(weights, seen), n_bins
-        )
+        seen = np.flatnonzero(fold != k)
+        unseen = np.flatnonzero(fold == k)
+        w = weights_of(weights, seen)
+        tables = ZDistribution.learn(z[seen], scale[seen], w, n_bins)
         of_z = tables.by_table("crps", tables.codes(scale[unseen]), z[unseen])
         crps[unseen] = scale[unseen] * of_z
     return crps
@@ -131,12 +135,15 @@ def _scale_by_folds(
 
     scale = np.empty(rows.n_rows)
     for k in fold_numbers(fold):
-        is_out = fold == k
-        unseen, seen = np.flatnonzero(is_out), np.flatnonzero(~is_out)
+        # a map without the fold; that of all rows, where there is no other fold
+        seen = np.flatnonzero(fold != k)
+        unseen = np.flatnonzero(fold == k)
         map_of_fold = learned.map
         if seen.size:
             with quiet():
                 map_of_fold = scaling.learn(informative(rows.take(seen))).map
+
+        # its scale, at the level of the map of all rows
         level_of_fold = some_rows.mean(np.log(map_of_fold.of_rows(some_rows)))
         scale_of_fold = map_of_fold.of_rows(rows.take(unseen))
         scale[unseen] = scale_of_fold * np.exp(level - level_of_fold)

@@ -277,6 +277,8 @@ class Recalibrator(Parametrised):
             )
             raise InvalidInputError(msg)
         parts = check_parts(self.parts, rows)
+
+        # what does not go together
         if self.distribution == "normal" and (self.hold_out or parts):
             name = "hold_out" if self.hold_out else "parts"
             msg = (
@@ -284,22 +286,23 @@ class Recalibrator(Parametrised):
                 "not learned from rows that the scale has not seen."
             )
             raise InvalidInputError(msg)
-        signed = any_bound(check_bounds(self.bounds))
+        needs_sign = any_bound(check_bounds(self.bounds))
         if self.bias is not None:
             check_choice(self.bias, "bias", ("constant", "auto"))
-            signed = True
-        if signed:
+            needs_sign = True
+        if needs_sign:
             check_predictions(rows, vectors=False)
         return Choices(
-            self._checked_scaling(),
-            self.bias,
-            self.distribution,
-            self.hold_out,
-            parts,
-            self.random_state,
+            scaling=self._checked_scaling(),
+            bias=self.bias,
+            distribution=self.distribution,
+            hold_out=self.hold_out,
+            parts=parts,
+            random_state=self.random_state,
         )
 
     def _checked_scaling(self) -> Scaling:
+        """Return the scaling, if it is one; boosted trees by default."""
         if self.scaling is None:
             return BoostedScaling()
         if not hasattr(self.scaling, "learn"):
@@ -426,9 +429,14 @@ class Recalibrator(Parametrised):
 
     def _unlike(self, rows: Predictions) -> Unlike:
         """Return counts of how rows with the columns of `fit` differ from its rows."""
-        axes = {axis.column: axis for each in self._maps for axis in each.axes}
-        given = "or too rarely to have a factor; they take the average one"
-        known: dict[str, Sequence[Axis]] = {given: tuple(axes.values())}
+        # one axis for each column: scale and bias cut it alike
+        axes: dict[int, Axis] = {}
+        for learned in self._maps:
+            axes |= {axis.column: axis for axis in learned.axes}
+
+        # by what rows with labels that these do not know get
+        without_factor = "or too rarely to have a factor; they take the average one"
+        known: dict[str, Sequence[Axis]] = {without_factor: tuple(axes.values())}
         if self.parts_ is not None:
             known["and are in no part that was"] = self.parts_.axes
         return self._seen.unlike(rows, known)
@@ -465,7 +473,8 @@ class Recalibrator(Parametrised):
         """
         check_is_fitted(self)
         rows = f"{self.n_rows_} rows"
-        if round(self.n_effective_) != self.n_rows_:
+        is_weighted = round(self.n_effective_) != self.n_rows_
+        if is_weighted:
             rows += f", weighted, which count as {self.n_effective_:.0f}"
         sentences = [
             f"{scale_words(self.scale_, self.names_)}.",
@@ -479,6 +488,7 @@ class Recalibrator(Parametrised):
 
     @property
     def _method(self) -> str:
+        """The name of the scaling, which a saved one has kept."""
         if self.scaling is None:
             return getattr(self, "_saved_method", "BoostedScaling")
         return type(self.scaling).__name__
@@ -491,8 +501,9 @@ class Recalibrator(Parametrised):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return what notebooks show."""
-        sentences = "".join(f"<p>{escape(x)}</p>" for x in repr(self).splitlines())
-        return {"text/plain": repr(self), "text/html": sentences}
+        lines = repr(self).splitlines()
+        paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
+        return {"text/plain": repr(self), "text/html": paragraphs}
 
     # -- files -------------------------------------------------------------------------
 
@@ -510,8 +521,8 @@ class Recalibrator(Parametrised):
         """Return what is saved."""
         check_is_fitted(self)
         scaling: Any = self.scaling
-        known = SCALINGS.values()
-        parameters = scaling.get_params() if type(scaling) in known else {}
+        is_ours = type(scaling) in SCALINGS.values()
+        parameters = scaling.get_params() if is_ours else {}
         return {
             "scaling": {"method": self._method, "parameters": parameters},
             "bias": self.bias,
@@ -520,7 +531,7 @@ class Recalibrator(Parametrised):
             "bounds": check_bounds(self.bounds),
             "parts": None if self.parts is None else list(self.parts),
             "random_state": int(self.random_state),
-            **{name: getattr(self, own) for name, own in _FITTED.items()},
+            **{name: getattr(self, attribute) for name, attribute in _FITTED.items()},
         }
 
     @classmethod
@@ -531,10 +542,10 @@ class Recalibrator(Parametrised):
         if not isinstance(method, str) or not isinstance(parameters, dict):
             msg = "it must name its scaling."
             raise InvalidInputError(msg)
-        known = {each.__name__: each for each in SCALINGS.values()}
-        scaling = known[method](**parameters) if method in known else None
+        ours = {scaling.__name__: scaling for scaling in SCALINGS.values()}
+        scaling = ours[method](**parameters) if method in ours else None
         bounds = state["bounds"]
-        new = cls(
+        recalibrator = cls(
             scaling,
             bias=state["bias"],
             distribution=state["distribution"],
@@ -543,26 +554,34 @@ class Recalibrator(Parametrised):
             parts=None if state["parts"] is None else list(state["parts"]),
             random_state=state["random_state"],
         )
-        new._saved_method = method
-        for name, own in _FITTED.items():
-            setattr(new, own, state[name])
-        return new
+        recalibrator._saved_method = method
+        for name, attribute in _FITTED.items():
+            setattr(recalibrator, attribute, state[name])
+        return recalibrator
 
     def check(self) -> None:
         """Refuse what no fit has learned."""
         check_bounds(self.bounds)
+        refuse_if(not 0 <= self.hold_out < 1, "`hold_out` must be a share")
+
+        # columns
         n_columns = len(self.names_)
-        wrong = self.names_[:1] != ("u",) or len(set(self.names_)) < n_columns
-        refuse_if(wrong, "it must have columns of different names, u first")
+        differ = len(set(self.names_)) == n_columns
+        must = "it must have columns of different names, u first"
+        refuse_if(self.names_[:1] != ("u",) or not differ, must)
         used = {*self._seen.columns, *self.columns_}
         refuse_if(max(used) >= n_columns, "its maps must have none but its columns")
-        wrong = self.parts_ is not None and not self.distribution_.tables
-        refuse_if(wrong, "parts must have tables to stretch")
-        wrong = not self.scale_.log or (self.bias_ is not None and self.bias_.log)
-        refuse_if(wrong, "its scale must be a logarithm, and its bias none")
-        wrong = self._smallest <= 0 or not self.n_rows_ or self.n_effective_ <= 0
-        refuse_if(wrong, "its rows must have positive uncertainties")
-        refuse_if(not 0 <= self.hold_out < 1, "`hold_out` must be a share")
-        signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
-        wrong = signed and self.distribution_.dim is not None
-        refuse_if(wrong, "vectors have neither bias nor bounds")
+
+        # what was learned of them
+        lack_tables = self.parts_ is not None and not self.distribution_.tables
+        refuse_if(lack_tables, "parts must have tables to stretch")
+        bias_is_log = self.bias_ is not None and self.bias_.log
+        must = "its scale must be a logarithm, and its bias none"
+        refuse_if(not self.scale_.log or bias_is_log, must)
+        are_positive = self._smallest > 0 and self.n_rows_ and self.n_effective_ > 0
+        must = "its rows must have positive uncertainties"
+        refuse_if(not are_positive, must)
+        is_signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
+        is_vector = self.distribution_.dim is not None
+        must = "vectors have neither bias nor bounds"
+        refuse_if(is_signed and is_vector, must)

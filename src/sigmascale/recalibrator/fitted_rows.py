@@ -155,7 +155,10 @@ class Seen:
     @classmethod
     def of(cls, p: Predictions) -> Seen:
         """Return what is kept of rows with errors."""
-        columns, quantiles, missing = [], [], []
+        # the range of each column of numbers, and what is missing
+        columns = []
+        quantiles = []
+        missing = []
         for position, column in enumerate(p.columns):
             if p.categories[position] is not None:
                 continue
@@ -167,6 +170,7 @@ class Seen:
                 quantiles.append(ordered[ranks])
                 missing.append(column.size - n_known)
 
+        # hashes, salted by all rows together
         unsalted = _unsalted(p)
         salt = int(np.bitwise_xor.reduce(unsalted) >> DROPPED_BITS)
         hashes = _salted(unsalted, salt)
@@ -187,19 +191,21 @@ class Seen:
 
     def check(self) -> None:
         """Refuse parts that do not fit together."""
-        n, q = len(self.columns), self.quantiles
-        wrong: Any = q.shape != (n, len(SHARES)) or self.missing.shape != (n,) or not n
-        refuse_if(wrong, "each column of fitted rows must have its quantiles")
-        wrong = (np.diff(self.columns) <= 0).any() or self.columns[0] != 0
-        refuse_if(wrong, "columns of fitted rows must be in order")
-        wrong = (np.diff(q, axis=1) < 0).any() or q[0, 0] <= 0
-        refuse_if(wrong, "quantiles of fitted rows must not descend")
+        n = len(self.columns)
+        fit = self.quantiles.shape == (n, len(SHARES)) and self.missing.shape == (n,)
+        must = "each column of fitted rows must have its quantiles"
+        refuse_if(not fit or not n, must)
+        ascend = (np.diff(self.columns) > 0).all() and self.columns[0] == 0
+        refuse_if(not ascend, "columns of fitted rows must be in order")
+        descend = (np.diff(self.quantiles, axis=1) < 0).any()
+        must = "quantiles of fitted rows must not descend"
+        refuse_if(descend or self.quantiles[0, 0] <= 0, must)
         levels = self.levels_of_groups
-        wrong = levels.ndim != 2 or levels.shape[1] != 3 or len(levels) > 2
-        wrong = wrong or (levels[:, 1:] <= 0).any()
-        refuse_if(wrong, "groups must have a mean, a spread and a size")
-        wrong = self.hashes.ndim != 1 or self.hashes.size > N_HASHES
-        refuse_if(wrong, f"there must be {N_HASHES} hashes at most")
+        fit = levels.ndim == 2 and levels.shape[1] == 3 and len(levels) <= 2
+        must = "groups must have a mean, a spread and a size"
+        refuse_if(not fit or (levels[:, 1:] <= 0).any(), must)
+        are_few = self.hashes.ndim == 1 and self.hashes.size <= N_HASHES
+        refuse_if(not are_few, f"there must be {N_HASHES} hashes at most")
 
     def share_of(self, p: Predictions) -> float:
         """Return about which share of rows with errors were among the fitted ones.
@@ -223,6 +229,7 @@ class Seen:
         axes : dict of str to sequence of Axis
             Axes whose labels are known; by what rows with other labels get.
         """
+        # gaps in columns of numbers, and rows outside their range
         gaps: dict[str, int] = {}
         outside: dict[str, Outside] = {}
         for position, quantiles, n_missing in zip(
@@ -230,44 +237,60 @@ class Seen:
         ):
             if p.categories[position] is not None:
                 continue
-            column, name = p.columns[position], p.names[position]
-            low, high = column.min(), column.max()
-            if np.isnan(low):
-                known = column[~np.isnan(column)]
+            name = p.names[position]
+            known = p.columns[position]
+            lowest = known.min()
+            if np.isnan(lowest):
+                known = known[~np.isnan(known)]
                 if not n_missing:
-                    gaps[name] = column.size - known.size
+                    gaps[name] = p.n_rows - known.size
                 if not known.size:
                     continue
-                column, low, high = known, known.min(), known.max()
-            if low < quantiles[0] or high > quantiles[-1]:
-                outside[name] = _outside(column, quantiles, ratios=position == 0)
-        unseen = {
-            f"{quoted(p.names[axis.column])} that was not seen in fit, {what}": n
-            for what, some in axes.items()
-            for axis in some
-            if (n := _n_unseen(p, axis))
-        }
+                lowest = known.min()
+            if lowest < quantiles[0] or known.max() > quantiles[-1]:
+                outside[name] = _outside(known, quantiles, ratios=position == 0)
+
+        # labels that are not known
+        unseen: dict[str, int] = {}
+        for effect, axes_known in axes.items():
+            for axis in axes_known:
+                n_unseen = _n_unseen(p, axis)
+                if n_unseen:
+                    column = quoted(p.names[axis.column])
+                    unseen[f"{column} that was not seen in fit, {effect}"] = n_unseen
         return Unlike(p.n_rows, unseen, gaps, outside)
 
     def sentences(
         self, unlike: Unlike, names: Sequence[str], n_fit: int, used: set[int]
     ) -> dict[tuple[str, str], tuple[str, type[Warning]]]:
-        """Return what is worth telling of new rows, by kind and column."""
+        """Return what is worth telling of new rows, by kind and column.
+
+        Parameters
+        ----------
+        unlike : Unlike
+            How they differ from the fitted ones.
+        names : sequence of str
+            The names of the columns in fit.
+        n_fit : int
+            The number of fitted rows.
+        used : set of int
+            Columns that anything depends on: gaps in others do not matter.
+        """
         n_rows = unlike.n_rows
-        told: dict[tuple[str, str], tuple[str, type[Warning]]] = {}
+        sentences: dict[tuple[str, str], tuple[str, type[Warning]]] = {}
         for words, n in unlike.unseen.items():
             sentence = f"{n} of {n_rows} rows have a label of {words}."
-            told["unseen", words] = sentence, UnseenCategoryWarning
+            sentences["unseen", words] = sentence, UnseenCategoryWarning
         for position, quantiles in zip(self.columns, self.quantiles, strict=True):
             name = names[position]
             if position in used and name in unlike.gaps:
                 sentence = _words_of_gaps(name, unlike.gaps[name], n_rows)
-                told["gap", name] = sentence, MissingFeatureWarning
+                sentences["gap", name] = sentence, MissingFeatureWarning
             outside = unlike.outside.get(name)
             if outside is not None and outside.is_worth_telling(n_rows, n_fit):
                 sentence = _words_of_range(name, outside, n_rows, quantiles)
-                told["outside", name] = sentence, ExtrapolationWarning
-        return told
+                sentences["outside", name] = sentence, ExtrapolationWarning
+        return sentences
 
 
 def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
@@ -283,6 +306,7 @@ def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
 
 def _levels_of_groups(p: Predictions) -> Floats:
     """Return how large u and vectors are in groups, and how much that varies."""
+    # sums over the rows of each group, of which means are taken below
     if p.groups is None or p.groups.max() + 1 < LEAST_GROUPS:
         return np.empty((0, 3))
     sizes = np.bincount(p.groups)
@@ -291,9 +315,11 @@ def _levels_of_groups(p: Predictions) -> Floats:
         squares = np.bincount(p.groups, (p.y_pred**2).sum(axis=1)) / sizes
         if squares.all():
             sums.append(sizes * np.log(squares) / 2)
+
+    # mean and spread over groups
     levels = []
-    for of_groups in sums:
-        means = rounded(of_groups / sizes)
+    for sum_of_group in sums:
+        means = rounded(sum_of_group / sizes)
         if not means.std():
             return np.empty((0, 3))
         levels.append([means.mean(), means.std(ddof=1), np.median(sizes)])
@@ -325,11 +351,16 @@ def _n_unseen(p: Predictions, axis: Axis) -> int:
 
 
 def _outside(x: Floats, quantiles: Floats, *, ratios: bool) -> Outside:
-    """Return how many rows are outside a range, and how many are far outside."""
+    """Return how many rows are outside a range, and how many are far outside.
+
+    That is as far again from the median as the end of the range.
+    """
     low, _, median, _, high = quantiles
     outside = x[(x < low) | (x > high)]
     if ratios:  # uncertainties differ by factors
-        low, median, high = np.log(low), np.log(median), np.log(high)
+        low = np.log(low)
+        median = np.log(median)
+        high = np.log(high)
         outside = np.log(outside)
     with np.errstate(over="ignore", invalid="ignore"):  # near the largest numbers
         is_far = (outside > 2 * high - median) | (outside < 2 * low - median)
@@ -338,18 +369,20 @@ def _outside(x: Floats, quantiles: Floats, *, ratios: bool) -> Outside:
 
 
 def _words_of_gaps(name: str, n_gaps: int, n_rows: int) -> str:
+    """Return what is told of a column that is missing in rows."""
     return (
         f"{n_gaps} of {n_rows} rows have no {quoted(name)}, which was never missing in "
         "fit: their uncertainties are a guess. Fill it in, or leave these out."
     )
 
 
-def _words_of_range(name: str, outside: Outside, n_rows: int, there: Floats) -> str:
-    first, early, _, late, last = (f"{quantile:.3g}" for quantile in there)
+def _words_of_range(name: str, outside: Outside, n_rows: int, quantiles: Floats) -> str:
+    """Return what is told of rows outside the range of a column."""
+    lowest, low, _, high, highest = (f"{quantile:.3g}" for quantile in quantiles)
     return (
         f"{outside.n} of {n_rows} rows ({outside.n / n_rows:.0%}) lie outside the "
         f"{quoted(name)} that was seen in fit: {outside.low:.3g} to "
-        f"{outside.high:.3g} here, {first} to {last} there (90 % of them {early} to "
-        f"{late}). Are units and population the same? What was learned does not reach "
+        f"{outside.high:.3g} here, {lowest} to {highest} there (90 % of them {low} to "
+        f"{high}). Are units and population the same? What was learned does not reach "
         "that far."
     )

@@ -76,12 +76,14 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
 
     Errors that are all 0 tell nothing; neither do those of which a bias leaves nothing.
     """
+    # rows that tell nothing but the distribution
     held_out = None
     if choices.hold_out:
         seen, unseen = divided(rows, choices.hold_out, choices.random_state)
         held_out = rows.take(unseen)
         rows = rows.take(seen)
 
+    # the bias; the scale is learned from what it leaves
     bias = None
     bias_words = ""
     is_known = bool(rows.squared_error.any())
@@ -92,16 +94,19 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         rows = learned_bias.corrected
         is_known = bool(rows.squared_error.any())
 
+    # the scale
     rows = informative(rows)
     learned = choices.scaling.learn(rows)
+
+    # the distribution of z; normal, where errors do not tell it, or shall not
     if held_out is not None:
         held_out = corrected(held_out, bias)
-
-    distribution = ZDistribution(dim=rows.components)  # normal
+    distribution = ZDistribution(dim=rows.components)
     parts = None
     if is_known and choices.distribution == "empirical":
         distribution, parts = _distribution(rows, held_out, learned, choices)
 
+    # what is odd about it
     cautions: tuple[str, ...] = ()
     if is_known:
         scale = learned.map.of_rows(rows)
@@ -126,9 +131,14 @@ def _distribution(
         return distribution, None
 
     # rows held out tell the parts, if there are any, and else rows out of fold
-    told = rows if held_out is None else held_out
-    scale = out_of_fold.scale if held_out is None else learned.map.of_rows(held_out)
-    axes = axes_of_parts(rows, choices.parts, told.n_effective)
-    parts = Parts.learn(axes, told, scale, distribution, held_out=held_out is not None)
+    witnesses = rows
+    scale = out_of_fold.scale
+    if held_out is not None:
+        witnesses = held_out
+        scale = learned.map.of_rows(held_out)
+    axes = axes_of_parts(rows, choices.parts, witnesses.n_effective)
+    parts = Parts.learn(
+        axes, witnesses, scale, distribution, held_out=held_out is not None
+    )
     warn_of_small_parts(parts, rows.names)
     return distribution, parts

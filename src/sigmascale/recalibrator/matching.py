@@ -30,11 +30,8 @@ def with_columns_of_fit(rows: Predictions, names: tuple[str, ...]) -> Prediction
     if set(names) <= set(rows.names):
         return rows.with_features(names[1:])
     needed = names[1:]
-    given = rows.names[1:]
-    msg = (
-        f"Predictions must have the features of fit: {listed(needed)}; found "
-        f"{listed(given) if given else 'none'}."
-    )
+    given = listed(rows.names[1:]) if len(rows.names) > 1 else "none"
+    msg = f"Predictions must have the features of fit: {listed(needed)}; found {given}."
     raise InvalidInputError(msg, "features", columns=list(needed))
 
 
@@ -52,6 +49,7 @@ def check_components(rows: Predictions, fitted: int | None) -> None:
 
 
 def _kind_words(n_components: int | None) -> str:
+    """Return what errors are: numbers, or vectors."""
     if n_components is None:
         return "numbers"
     return f"vectors of {n_components} components"

@@ -86,17 +86,19 @@ def warn_of_small_parts(parts: Parts, names: tuple[str, ...]) -> None:
                 small.append(f"{where} ({part.n_rows})")
     if not small:
         return
-    told = "rows held out" if parts.held_out else "rows"
-    what = (
-        "there they are infinite"
-        if parts.held_out
-        else "there they reach as far as the largest error that was seen"
-    )
-    more = "hold out more rows" if parts.held_out else "fit with more rows"
+
+    # what that does, and the remedy
+    rows = "rows"
+    effect = "there they reach as far as the largest error that was seen"
+    remedy = "fit with more rows"
+    if parts.held_out:
+        rows = "rows held out"
+        effect = "there they are infinite"
+        remedy = "hold out more rows"
     warn(
-        f"Intervals of {WARNED_COVERAGE:.0%} need {needed} {told} in each part, and of "
-        f"95 % {rows_needed_for(0.95)}. Fewer are in {listed(small)}: {what}. Name "
-        f"fewer parts, or {more}.",
+        f"Intervals of {WARNED_COVERAGE:.0%} need {needed} {rows} in each part, and of "
+        f"95 % {rows_needed_for(0.95)}. Fewer are in {listed(small)}: {effect}. Name "
+        f"fewer parts, or {remedy}.",
         FewRowsWarning,
         stacklevel=5,
     )
@@ -122,13 +124,11 @@ def part_words(axis: Axis, code: int, name: str) -> str:
 def parts_words(parts: Parts, names: tuple[str, ...]) -> str:
     """Return in which parts intervals hold what they claim, in a sentence."""
     columns = listed([names[axis.column] for axis in parts.axes])
-    sizes = [
-        part.n_rows
-        for axis, of_axis in zip(parts.axes, parts.parts, strict=True)
-        for part in of_axis[1:]
-    ]
-    told = "rows held out" if parts.held_out else "rows out of fold"
+    sizes: list[int] = []
+    for of_axis in parts.parts:
+        sizes += [part.n_rows for part in of_axis[1:]]
+    rows = "rows held out" if parts.held_out else "rows out of fold"
     return (
         f"Intervals hold what they claim in each of {len(sizes)} parts, by {columns}, "
-        f"told by {min(sizes, default=0)} {told} or more in each."
+        f"told by {min(sizes, default=0)} {rows} or more in each."
     )

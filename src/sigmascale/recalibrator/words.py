@@ -14,23 +14,25 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     >>> scale_words(Additive(constant=float(np.log(2.0))), ("u",))
     'Uncertainties are multiplied by one factor, 2'
     """
-    base, level = scale.base, float(np.exp(scale.constant))
-    by_one_factor = base.knots is None and not base.b and not base.power
-    words = (
-        "Uncertainties are multiplied" if by_one_factor else _base_words(base, level)
-    )
+    base = scale.base
+    level = float(np.exp(scale.constant))
+    factor = level * base.a
     if not scale.tables:
-        return (
-            f"{words} by one factor, {level * base.a:.3g}" if by_one_factor else words
-        )
+        if base.is_factor:
+            return f"Uncertainties are multiplied by one factor, {factor:.3g}"
+        return _base_words(base, level)
+
     # the sum of tables lies between the sums of their extremes, and within bounds
-    lowest = max(sum(t.values.min() for t in scale.tables), scale.bounds[0])
-    highest = min(sum(t.values.max() for t in scale.tables), scale.bounds[1])
-    low, high = np.exp(lowest), np.exp(highest)
-    if by_one_factor:  # the level belongs to the factors
-        low, high = level * base.a * low, level * base.a * high
+    lowest = max(sum(table.values.min() for table in scale.tables), scale.bounds[0])
+    highest = min(sum(table.values.max() for table in scale.tables), scale.bounds[1])
+    low = np.exp(lowest)
+    high = np.exp(highest)
+    if base.is_factor:  # it belongs to the factors of the tables
+        words = "Uncertainties are multiplied"
+        low *= factor
+        high *= factor
     else:
-        words += ", and multiplied"
+        words = f"{_base_words(base, level)}, and multiplied"
     columns = listed([names[j] for j in sorted({axis.column for axis in scale.axes})])
     return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
 
@@ -39,7 +41,8 @@ def _base_words(base: Base, level: float) -> str:
     """Return what takes the place of u: a formula, and its numbers."""
     if base.knots is not None:
         return f"Every u² is replaced by an isotonic fit of {len(base.knots)} knots"
-    formula, numbers = "a u", [f"a = {level * base.a:.4g}"]
+    formula = "a u"
+    numbers = [f"a = {level * base.a:.4g}"]
     if base.b:
         sign = "+" if base.b > 0 else "−"
         formula = f"sqrt(a² u² {sign} b²)"
