@@ -64,7 +64,7 @@ def _starts_of_bins(total: int | float, n_bins: int) -> Any:
     """Return where bins but the first begin: floor(k N / n + 1/2), in whole numbers."""
     n = max(1, min(n_bins, int(total)))
     k = np.arange(1, n)
-    return (2 * k * total + n) // (2 * n)
+    return (2 * k * total + n) // (2 * n)  # with N = total
 
 
 def _axis_of_values(rows: Predictions, column: int, starts: Any) -> Axis:
@@ -82,7 +82,8 @@ def _axis_of_values(rows: Predictions, column: int, starts: Any) -> Axis:
 
 def _axis_of_pairs(rows: Predictions, column: int, starts: Any) -> Axis:
     """Return bins cut at pairs (x, u), compared lexicographically."""
-    x, u = rows.numbers(column), rows.y_std
+    x = rows.numbers(column)
+    u = rows.y_std
     order = np.lexsort((u, x))
     if rows.weights is not None:
         starts = WeightLine(rows.weights[order]).after(starts)
@@ -138,8 +139,9 @@ def _axis_of_labels(rows: Predictions, column: int, most_labels: int) -> Axis:
     """Return an axis of the most frequent labels; rarer ones are unknown."""
     labels = rows.labels(column).compact()
     frequency = np.bincount(labels.codes, rows.weights)
-    kept = np.sort(np.argsort(-frequency, kind="stable")[:most_labels])
-    return Axis(column, labels=tuple(labels.labels[code] for code in kept))
+    most_frequent = np.argsort(-frequency, kind="stable")[:most_labels]
+    in_order = np.sort(most_frequent)
+    return Axis(column, labels=tuple(labels.labels[code] for code in in_order))
 
 
 def _axis_of_groups(rows: Predictions, column: int, n_most: int) -> Axis:
@@ -147,9 +149,10 @@ def _axis_of_groups(rows: Predictions, column: int, n_most: int) -> Axis:
     assert rows.groups is not None
     known = np.flatnonzero(~np.isnan(rows.columns[column]))
     x = rounded(rows.columns[column][known])
-    once = np.unique(np.stack([rows.groups[known], x]), axis=1)[1]
-    n_most = min(n_most, once.size // 2)
-    return Axis(column, _quantile_or_value_edges(once, None, n_most))
+    pairs = np.unique(np.stack([rows.groups[known], x]), axis=1)
+    values = pairs[1]
+    n_most = min(n_most, values.size // 2)
+    return Axis(column, _quantile_or_value_edges(values, None, n_most))
 
 
 def _quantile_or_value_edges(x: Floats, weights: Floats | None, n_most: int) -> Floats:

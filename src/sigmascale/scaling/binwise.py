@@ -132,12 +132,15 @@ class BinwiseScaling(Scaling):
         """Return what is learned of rows; see :class:`Scaling`."""
         prior_rows = check_count(self.prior_rows, "prior_rows", least=0)
         loss = check_choice(self.loss, "loss", get_args(Loss))
+        # the factor of each bin, in closed form or by a search from there
         axes = self._axes(rows)
         n, sum_z2 = _sums_by_bin(rows, axes)
         factors = self._closed_form(rows, n, sum_z2, prior_rows)
         if loss != "nll":
             is_free = (sum_z2 > 0) & (n >= prior_rows)
             factors = self._best(rows, axes, factors, is_free)
+
+        # as a table, or as one number
         if not axes:
             return Learned(Additive(constant=float(factors)))
         table = Table.of(range(len(axes)), factors)
@@ -163,7 +166,7 @@ class BinwiseScaling(Scaling):
         self, rows: Predictions, axes: Sequence[Axis], start: Floats, is_free: Any
     ) -> Floats:
         """Return the logarithms of factors that are best by another loss."""
-        found = best_factors(
+        factors = best_factors(
             rows,
             _cells_of(rows, axes),
             start.ravel(),
@@ -172,10 +175,11 @@ class BinwiseScaling(Scaling):
             n_score_bins=self.n_score_bins,
             ties=self.ties,
         )
-        return found.reshape(start.shape)
+        return factors.reshape(start.shape)
 
     def _axes(self, rows: Predictions) -> list[Axis]:
         """Return the axes of the columns to be binned."""
+        # the columns
         by: Any = () if self.by is None else self.by
         keys = by if isinstance(by, (tuple, list)) else (by,)
         columns = [rows.position(key) for key in keys]
@@ -185,6 +189,8 @@ class BinwiseScaling(Scaling):
                 f"{quoted(self.by)}."
             )
             raise InvalidInputError(msg)
+
+        # and a number of bins for each
         counts: Any = self.n_bins
         if not isinstance(counts, (tuple, list)):
             counts = [counts] * len(columns)
@@ -194,6 +200,7 @@ class BinwiseScaling(Scaling):
                 f"column(s) of `by`; found {quoted(self.n_bins)}."
             )
             raise InvalidInputError(msg)
+
         axes = []
         for column, count in zip(columns, counts, strict=True):
             n_bins = check_count(count, "n_bins")
@@ -225,7 +232,8 @@ def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Float
     """Return the weights, and the weighted sums of z², of each joint bin of axes."""
     shape = tuple(axis.n_codes for axis in axes)
     n_cells = int(np.prod(shape))
-    n, sum_z2 = np.zeros(n_cells), np.zeros(n_cells)
+    n = np.zeros(n_cells)
+    sum_z2 = np.zeros(n_cells)
     rows = rows._with(groups=None, distributions=None)  # which are not needed
     for start in range(0, rows.n_rows, SUMMED_AT_A_TIME):
         part = rows.take(slice(start, start + SUMMED_AT_A_TIME))

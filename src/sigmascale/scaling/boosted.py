@@ -142,7 +142,8 @@ class BoostedScaling(Scaling):
             "prior_rows": check_nonnegative(self.prior_rows, "prior_rows"),
             "random_state": check_count(self.random_state, "random_state", least=0),
         }
-        depth, n_bins = options["depth"], options["n_bins"]
+        depth = options["depth"]
+        n_bins = options["n_bins"]
         if depth > MOST_DEPTH or n_bins > self.MOST_LABELS:
             msg = (
                 f"`depth` must be at most {MOST_DEPTH}, and `n_bins` at most "
@@ -180,19 +181,22 @@ def _right_for_labels(
             continue
         code = codes[:, j]
         # what is left of the ratios, of mean 1 and capped
-        left = ratio * np.exp(-out_of_fold)
-        left = np.minimum(left / mean_of(np.minimum(left, cap), w), cap)
-        variance = mean_of((left - mean_of(left, w)) ** 2, w)
+        remaining = ratio * np.exp(-out_of_fold)
+        mean_of_capped = mean_of(np.minimum(remaining, cap), w)
+        remaining = np.minimum(remaining / mean_of_capped, cap)
+        variance = mean_of((remaining - mean_of(remaining, w)) ** 2, w)
         prior_rows = LABEL_PRIOR * variance
 
         # rows, and what is left, of each fold and label
         cell = fold * axis.n_codes + code
-        shape = n_folds, axis.n_codes
-        n = np.bincount(cell, w, n_folds * axis.n_codes).reshape(shape)
-        total = np.bincount(cell, w * left, n_folds * axis.n_codes).reshape(shape)
+        shape = (n_folds, axis.n_codes)
+        n_cells = n_folds * axis.n_codes
+        n = np.bincount(cell, w, n_cells).reshape(shape)
+        total = np.bincount(cell, w * remaining, n_cells).reshape(shape)
 
-        # of all folds; and, for the rows of each, of all the others
-        n_all, total_all = n.sum(axis=0), total.sum(axis=0)
+        # (S + k) / (n + k) of all folds; and, for the rows of each, of all the others
+        n_all = n.sum(axis=0)
+        total_all = total.sum(axis=0)
         of_all = (total_all + prior_rows) / (n_all + prior_rows)
         of_others = (total_all - total + prior_rows) / (n_all - n + prior_rows)
         tables.append(Table.of((j,), np.log(of_all)))
@@ -217,10 +221,11 @@ def boosted_map(
     """
     if not boosted.tables:
         return Additive(base, constant, log=log)
-    tables = [replace(table, values=factor * table.values) for table in boosted.tables]
-    axes_used, tables_used = trimmed(axes, tables)
+    # what rows out of fold were told, without the constant
     lowest = factor * (float(boosted.out_of_fold.min()) - boosted.constant)
     highest = factor * (float(boosted.out_of_fold.max()) - boosted.constant)
+    tables = [replace(table, values=factor * table.values) for table in boosted.tables]
+    axes_used, tables_used = trimmed(axes, tables)
     return Additive(
         base=base,
         constant=constant + factor * boosted.constant,

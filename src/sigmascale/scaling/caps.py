@@ -30,9 +30,11 @@ def largest_counted(z2: Floats, weights: Floats | None) -> float:
 def largest_ratio(z2: Floats, weights: Floats | None) -> float:
     """Return the largest ratio of a z² to their mean that counts in full."""
     if weights is None:
-        n, n_nonzero = float(z2.size), float(np.count_nonzero(z2))
+        n = float(z2.size)
+        n_nonzero = float(np.count_nonzero(z2))
     else:
-        n, n_nonzero = float(weights.sum()), float(weights[z2 != 0].sum())
+        n = float(weights.sum())
+        n_nonzero = float(weights[z2 != 0].sum())
     return max(20.0, 0.5 * float(np.sqrt(n)), 2 * n / max(1.0, n_nonzero))
 
 

@@ -75,13 +75,16 @@ def best_factors(
     ties : name, number, or sequence of these
         The columns that order rows with equal values of a feature.
     """
+    # in an order of the data alone, as the search depends on it
     order = canonical_order(rows)
-    rows, codes = rows.take(order), codes[order]
+    rows = rows.take(order)
+    codes = codes[order]
     minimised = FactorLoss.of(
         rows, codes, start.size, loss=loss, n_score_bins=n_score_bins, ties=ties
     )
     if not np.isfinite(minimised(start)):
         _refuse_silent("score bins of 'u'")
+
     factors = by_linear_programs(minimised, start, is_free)
     if minimised.scaled is None:
         return factors
@@ -125,6 +128,8 @@ class FactorLoss:
                 '`features`, or take `loss="consistency"`.'
             )
             raise InvalidInputError(msg)
+
+        # what each cell adds to <Z²> of all rows, and of the score bins of features
         n_bins = bins_of(n_score_bins, rows.n_effective, "n_score_bins")
         weights = ones_if_none(rows.weights, rows.n_rows)
         average = np.bincount(codes, weights * rows.z2, n_cells) / weights.sum()
@@ -134,6 +139,8 @@ class FactorLoss:
             for column in range(1, n_features + 1):
                 added = _added_by_cells(rows, codes, n_cells, column, n_bins, order)
                 features.append(added)
+
+        # the score bins of u
         scaled = None
         if loss != "adaptivity":
             scaled = ScaledUncertainties.of(rows, codes, n_cells, n_bins)
@@ -148,9 +155,11 @@ class FactorLoss:
         blocks = [self.average[None], *self.features]
         if self.scaled is not None:
             blocks.append(self.scaled.added_by_cells(s))
+        # <Z²> = Σ added, and its logarithm changes by −2 added / <Z²> with each s
         added = np.vstack(blocks) * np.exp(-2 * s)
         means = added.sum(axis=1)
-        weights = np.concatenate([np.full(len(b), 1 / len(b)) for b in blocks])
+        weights_of_blocks = [np.full(len(block), 1 / len(block)) for block in blocks]
+        weights = np.concatenate(weights_of_blocks)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.log(means), -2 * added / means[:, None], weights
 
@@ -206,23 +215,25 @@ def _added_by_cells(
     ties: Floats,
 ) -> Floats:
     """Return what each cell adds to <Z²> of the score bins of a feature."""
+    # score bins of the rows in which the feature is known
     known = np.arange(rows.n_rows)
     if not rows.is_labelled(column):
         known = np.flatnonzero(~np.isnan(rows.columns[column]))
-    some = rows.take(known)
-    n_bins = max(1, min(n_bins, int(some.n_effective)))
+    known_rows = rows.take(known)
+    n_bins = max(1, min(n_bins, int(known_rows.n_effective)))
     bins: Bins
-    (bins,) = cut(some, n_bins, by=column, ties=ties[known]).values()
+    (bins,) = cut(known_rows, n_bins, by=column, ties=ties[known]).values()
+
     # sums of z² over the rows of each score bin that are in each cell
     weights = ones_if_none(bins.weights, bins.order.size)
     place = bins.codes * n_cells + codes[known[bins.order]]
     size = bins.sizes.size * n_cells
-    sums = np.bincount(place, weights * some.z2[bins.order], size)
+    sums = np.bincount(place, weights * known_rows.z2[bins.order], size)
     sums = sums.reshape(bins.sizes.size, n_cells)
-    silent = int(np.count_nonzero(sums.sum(axis=1) == 0))
-    if silent:
+    n_silent = int(np.count_nonzero(sums.sum(axis=1) == 0))
+    if n_silent:
         name = quoted(rows.names[column])
-        _refuse_silent(f"{silent} of {len(sums)} score bins of {name}")
+        _refuse_silent(f"{n_silent} of {len(sums)} score bins of {name}")
     return np.asarray(sums / np.bincount(bins.codes, weights)[:, None])
 
 
@@ -299,7 +310,8 @@ class ScaledUncertainties:
     def added_by_cells(self, s: Floats) -> Floats:
         """Return what each cell adds to <Z²> of each score bin, before scaling."""
         order = self.order(s)
-        ahead, cells = self._ahead(order), self.cells[order]
+        ahead = self._ahead(order)
+        cells = self.cells[order]
         added = np.empty((self.sizes.size, self.starts.size - 1))
         for cell in range(added.shape[1]):
             z2 = np.where(cells == cell, self.z2[order], 0.0)
@@ -311,10 +323,12 @@ class ScaledUncertainties:
 
         `order` is that of the scaled u with the factors e^s.
         """
+        # the rows of the cell, in the order of u, and all others, in that of scaled u
         mine = np.arange(self.starts[cell], self.starts[cell + 1])
         others = order[self.cells[order] != cell]
         s_of_others = s[self.cells[others]]
-        ahead_of_mine, ahead_of_others = self._ahead(mine), self._ahead(others)
+        ahead_of_mine = self._ahead(mine)
+        ahead_of_others = self._ahead(others)
 
         # where the rows of the cell go, and what is then ahead of each
         log_u = self.log_u[mine] + values[:, None]
@@ -325,14 +339,15 @@ class ScaledUncertainties:
         # what lies before each limit: of the cell's rows, of which one may be parted
         n_before = np.array([np.searchsorted(line, self.cuts) for line in ahead])
         last = np.maximum(n_before - 1, 0)
-        left = self.cuts - np.take_along_axis(before, last, axis=1)
-        of_mine = np.clip(left, 0, ahead_of_mine[n_before])
+        room = self.cuts - np.take_along_axis(before, last, axis=1)
+        of_mine = np.clip(room, 0, ahead_of_mine[n_before])
         of_others = self.cuts - of_mine
 
+        # sums of scaled z² up to each limit, and means between them
         z2_of_others = self.z2[others] * np.exp(-2 * s_of_others)
-        sums = self._up_to(of_others, ahead_of_others, z2_of_others)
-        own = self._up_to(of_mine, ahead_of_mine, self.z2[mine])
-        sums = sums + np.exp(-2 * values)[:, None] * own
+        sum_of_others = self._up_to(of_others, ahead_of_others, z2_of_others)
+        sum_of_mine = self._up_to(of_mine, ahead_of_mine, self.z2[mine])
+        sums = sum_of_others + np.exp(-2 * values)[:, None] * sum_of_mine
         return np.asarray(np.diff(sums, axis=1) / self.sizes)
 
     def _ahead(self, rows: Ints) -> Any:
@@ -357,26 +372,33 @@ def by_linear_programs(loss: FactorLoss, start: Floats, is_free: Bools) -> Float
     """
     from scipy.optimize import linprog
 
-    s, radius = start.copy(), FIRST_RADIUS
+    s = start.copy()
+    radius = FIRST_RADIUS
     r, jacobian, weights = loss.residuals(s)
     lowest = weights @ np.abs(r)
     n_free = int(np.count_nonzero(is_free))
+    # variables are d, above and below; the last two cost what they weigh
     costs = np.concatenate([np.zeros(n_free), weights, weights])
-    same = sparse.eye_array(r.size)
+    one_each = sparse.eye_array(r.size)
     for _ in range(MOST_PROGRAMS):
-        # r + J d = above − below
-        equal = sparse.hstack([sparse.csr_array(jacobian[:, is_free]), -same, same])
+        # the best step within the radius: r + J d = above − below
+        j = sparse.csr_array(jacobian[:, is_free])
+        equal = sparse.hstack([j, -one_each, one_each])
         within = [(-radius, radius)] * n_free + [(0.0, None)] * (2 * r.size)
         program = linprog(costs, A_eq=equal, b_eq=-r, bounds=within, method="highs")
         if program.x is None:
             break
         step = np.zeros(s.size)
         step[is_free] = program.x[:n_free]
-        there = loss.residuals(s + step)
-        reached = there[2] @ np.abs(there[0])
-        if reached < lowest - LEAST_GAIN:
-            s, lowest = s + step, reached
-            r, jacobian, _ = there
+
+        # it is taken if the loss, whose bins of u have moved, falls
+        r_there, jacobian_there, weights_there = loss.residuals(s + step)
+        loss_there = weights_there @ np.abs(r_there)
+        if loss_there < lowest - LEAST_GAIN:
+            s = s + step
+            lowest = loss_there
+            r = r_there
+            jacobian = jacobian_there
             radius *= 1.5
         else:
             radius *= 0.4
@@ -388,28 +410,37 @@ def by_linear_programs(loss: FactorLoss, start: Floats, is_free: Bools) -> Float
 def by_annealing(
     loss: FactorLoss, scaled: ScaledUncertainties, start: Floats, is_free: Bools
 ) -> Floats:
-    """Return factors that simulated annealing finds, along one factor at a time."""
+    """Return factors that simulated annealing finds, along one factor at a time.
+
+    A move is taken if the loss rises by less than a random amount, of the mean `heat`.
+    """
     rng = np.random.default_rng(0)
     free = np.flatnonzero(is_free)
     n_rounds = -(-MOVES // max(1, free.size))
     heats = FIRST_HEAT * np.geomspace(1, COOLING, n_rounds)
     smallest, largest = np.log(STEP_SIZES).tolist()
 
-    best, lowest = start, loss(start)
-    s, current = start.copy(), lowest
+    best = start
+    lowest = loss(start)
+    s = start.copy()
+    current = lowest
     order = scaled.order(s)
     for heat in heats:
         for cell in rng.permutation(free).tolist():
+            # the best of a few values near that of the factor
             steps = np.exp(rng.uniform(smallest, largest, VALUES))
             values = s[cell] + steps * rng.choice([-1, 1], VALUES)
             losses, log_zms = loss.along(order, s, cell, values)
             k = int(np.argmin(losses))
             if losses[k] >= current + heat * rng.exponential():
                 continue
+
+            # the move, and all factors so that <Z²> is 1
             s[cell] = values[k]
-            s += log_zms[k] / 2  # so that <Z²> is 1
+            s += log_zms[k] / 2
             current = losses[k]
             order = scaled.order(s)
             if current < lowest:
-                best, lowest = s.copy(), current
+                best = s.copy()
+                lowest = current
     return best

@@ -96,9 +96,12 @@ class IsotonicScaling(Scaling):
         share = _run_numbers((np.cumsum(n) - 1) * self.N_POINTS // n.sum())
         n_share: Any = np.bincount(share, n)
         slope, floor = _scored_line(_means(share, n, u2), _means(share, n, e2), n_share)
+
+        # n, m and l of each step
         step = _run_numbers(variance)
-        m, line = _means(step, n, variance), _means(step, n, slope * u2 + floor)
         n_step = np.bincount(step, n)
+        m = _means(step, n, variance)
+        line = _means(step, n, slope * u2 + floor)
         shrunk = (n_step * m + prior_rows * line) / (n_step + prior_rows)
         # where thin steps follow the line more than thick ones, order is restored
         ordered = isotonic_regression(shrunk, sample_weight=n_step + prior_rows)
@@ -129,14 +132,20 @@ def _scored_line(u2: Floats, e2: Floats, n: Floats) -> tuple[float, float]:
     # in units in which both have the mean 1, so that no square overflows
     u2_unit = float(np.average(u2, weights=n))
     e2_unit = float(np.average(e2, weights=n))
-    u2, e2 = u2 / u2_unit, e2 / e2_unit
+    u2 = u2 / u2_unit
+    e2 = e2 / e2_unit
     slope_alone = float(np.average(e2 / np.maximum(u2, TINY), weights=n))
-    slope, floor = 1.0, 0.0
+    slope = 1.0
+    floor = 0.0
     for _ in range(N_SWEEPS):
         v = slope * u2 + floor
         w = n / np.maximum(v, TINY * v.max()) ** 2
-        # the normal equations
-        s_1, s_x, s_xx, s_y, s_xy = w.sum(), w @ u2, w @ u2**2, w @ e2, w @ (u2 * e2)
+        # the normal equations of y = e² and x = u²
+        s_1 = w.sum()
+        s_x = w @ u2
+        s_xx = w @ u2**2
+        s_y = w @ e2
+        s_xy = w @ (u2 * e2)
         determinant = s_1 * s_xx - s_x * s_x
         if determinant <= TINY * s_1 * s_xx:  # all uncertainties are equal
             break
@@ -144,7 +153,9 @@ def _scored_line(u2: Floats, e2: Floats, n: Floats) -> tuple[float, float]:
         floor = (s_xx * s_y - s_x * s_xy) / determinant
         # neither may be negative: the other alone, by maximum likelihood
         if slope < 0:
-            slope, floor = 0.0, 1.0
+            slope = 0.0
+            floor = 1.0
         elif floor < 0:
-            slope, floor = slope_alone, 0.0
+            slope = slope_alone
+            floor = 0.0
     return float(slope * e2_unit / u2_unit), float(floor * e2_unit)

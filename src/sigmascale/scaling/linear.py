@@ -15,7 +15,8 @@ from .base import Learned, Scaling
 
 SMALL = 0.05  # share of the uncertainties that count as small
 LEAST_SHARE = 0.25  # of a² u², for a small u, that is left where b² is subtracted
-PER_DECADE, N_NEGATIVE = 4, 24  # values of c that are tried: positive, and negative
+PER_DECADE = 4  # positive values of c that are tried
+N_NEGATIVE = 24  # negative values of c that are tried
 NEIGHBOURHOODS = 4096  # rows beyond which means of neighbours show where to look
 BETTER = 1e-12  # by which a loss must be lower
 CLEARLY = 2.0  # by which the log-likelihood must be higher if b² is subtracted
@@ -61,13 +62,21 @@ def linear_base(rows: Predictions, *, subtract: bool) -> Base:
     is searched, c = ±b² / a²: the best of many values, and the root of the slope next
     to it.
     """
-    u2, e2, weights = rows.y_std**2, rows.squared_error, rows.weights
+    weights = rows.weights
+    u2 = rows.y_std**2
+    e2 = rows.squared_error
     # in units in which both have the mean 1, so that no square leaves the range
-    u2_unit, e2_unit = mean_of(u2, weights), mean_of(e2, weights)
-    u2, e2 = u2 / u2_unit, e2 / e2_unit
+    u2_unit = mean_of(u2, weights)
+    e2_unit = mean_of(e2, weights)
+    u2 = u2 / u2_unit
+    e2 = e2 / e2_unit
+
+    # the best c
     least = LEAST_SHARE * _small(u2, weights)
     likelihood = _LineLikelihood(u2, e2, weights, least)
     c = _best_offset(likelihood, rows.n_effective, subtract=subtract)
+
+    # a = sqrt(s) and b = a sqrt(c), in the units of u and e
     if c == np.inf:  # a value alone, whatever u is
         return Base(0.0, float(np.sqrt(e2_unit)))
     a = float(np.sqrt(likelihood.slope_for(c) * (e2_unit / u2_unit)))
@@ -83,7 +92,9 @@ def _best_offset(
     """Return the best c; 0 is a factor alone, infinity a value alone."""
     u2 = likelihood.u2
     means = likelihood.of_neighbours() if u2.size > NEIGHBOURHOODS else likelihood
-    low, high = float(u2.min()) / 10, float(u2.max()) * 1e4
+    # the best of the positive values, and of the negative ones
+    low = float(u2.min()) / 10
+    high = float(u2.max()) * 1e4
     n_tried = 2 + int(PER_DECADE * np.log10(high / low))
     positive = np.append(0.0, np.geomspace(low, high, n_tried))
     candidates = [np.inf, _lowest(likelihood, means, positive)]
@@ -92,15 +103,18 @@ def _best_offset(
         farthest = (1 / LEAST_SHARE - 1) * likelihood.least
         negative = -farthest * np.linspace(1, 1 / N_NEGATIVE, N_NEGATIVE)
         candidates.append(_lowest(likelihood, means, negative))
+
     # a factor alone comes first, then a value alone: what is searched must beat them
-    best, best_loss = 0.0, likelihood.loss(0.0)
+    best = 0.0
+    best_loss = likelihood.loss(0.0)
     for c in candidates:
         loss = likelihood.loss(c)
         gain_needed = BETTER * max(1, abs(best_loss))
         if c < 0:
             gain_needed = 2 * CLEARLY / n_effective
         if loss < best_loss - gain_needed:
-            best, best_loss = c, loss
+            best = c
+            best_loss = loss
     return best
 
 
@@ -169,7 +183,10 @@ class _LineLikelihood:
 
 
 def _lowest(rows: _LineLikelihood, means: _LineLikelihood, tried: Floats) -> float:
-    """Return the best of ascending values of c, or of those between it and the next."""
+    """Return the best of ascending values of c, or of those between it and the next.
+
+    The loss of `means` shows where to look, and the slope of `rows` which way.
+    """
     from scipy import optimize
 
     at = int(np.argmin([means.loss(float(c)) for c in tried]))

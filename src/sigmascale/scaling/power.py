@@ -14,7 +14,10 @@ from ..predictions import Predictions
 from .caps import largest_counted
 
 NO_WIDTH = 1e-6  # of ln u: all uncertainties are equal
-MOST_STEPS, LARGEST_STEP, SETTLED = 50, 2.0, 1e-6  # of Newton's method
+# Newton's method
+MOST_STEPS = 50
+LARGEST_STEP = 2.0
+SETTLED = 1e-6  # a step that is as good as none
 LEAST_SPREAD = 1e-3  # of ln u, from 0 to 1, where large errors are: no step explodes
 
 
@@ -37,9 +40,11 @@ def line_or_power(rows: Predictions, line: Base, z2: Floats, fold: Ints) -> Base
     fold : array of int
         The fold of each row.
     """
+    # ln u from 0 to 1, and z² up to a cap
     weights = rows.weights
     log_u = np.log(rows.y_std)
-    lowest, highest = float(log_u.min()), float(log_u.max())
+    lowest = float(log_u.min())
+    highest = float(log_u.max())
     if highest - lowest < NO_WIDTH:
         return line
     t = (log_u - lowest) / (highest - lowest)
@@ -54,6 +59,7 @@ def line_or_power(rows: Predictions, line: Base, z2: Floats, fold: Ints) -> Base
         q = _best_power(t[seen], counted[seen], weights_of(weights, seen))
         log_out[fold == k] = q * t[fold == k]
 
+    # all of z² decides
     losses = {
         "line": _deviance(z2, np.zeros(t.size), weights),
         "power": _deviance(z2, log_out, weights),

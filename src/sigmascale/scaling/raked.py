@@ -126,9 +126,13 @@ class RakedScaling(Scaling):
             return given, [given] * folds.n_folds
         if folds.n_folds == 1:  # nothing is out of fold
             return np.inf, [np.inf]
-        few = folds.some(self.MOST_ROWS)
-        # each starts where the one before it has ended
-        sums = {k: few.out_of_fold([k] * folds.n_folds)[1] for k in self.GRID}
+
+        # what rows out of fold say of each; each starts where the one before has ended
+        sampled = folds.some(self.MOST_ROWS)
+        sums = {}
+        for prior_rows in self.GRID:
+            _, sums[prior_rows] = sampled.out_of_fold([prior_rows] * folds.n_folds)
+
         # of equals, min takes the first: the one that shrinks most
         best = min(self.GRID, key=lambda k: sums[k].deviance())
         best_without = [
@@ -168,6 +172,7 @@ class _FoldSums:
 def _deviance_without(
     sums: dict[float, _FoldSums], fold: int, prior_rows: float
 ) -> float:
+    """Return the deviance of some prior rows over all folds but one."""
     return sums[prior_rows].deviance(without=fold)
 
 
@@ -241,6 +246,7 @@ class _CodedRows:
         factors = [np.zeros(size) for size in self.sizes]
         if np.isinf(prior_rows) or not self.z2.any():
             return factors
+
         active = self.active()
         if start is not None:
             for variable in active:
@@ -248,6 +254,8 @@ class _CodedRows:
         n_by_bin = {variable: self.sums(variable, self.n) for variable in active}
         total = self.n.sum()
         z2_left = self.z2 * np.exp(-self.log_factors(factors))
+
+        # z2_left is z² over all factors so far
         for _ in range(max_sweeps):
             largest_move = 0.0
             for variable in active:
@@ -262,6 +270,7 @@ class _CodedRows:
                 factors[variable] = new
             if largest_move < tolerance:
                 return factors
+
         if tolerance < 1e-6:
             warn(
                 f"Raking still moved a factor by {largest_move:.1g} in its last of "
@@ -316,7 +325,7 @@ class _RakedFolds:
     def out_of_fold(self, prior_rows: list[float]) -> tuple[Floats, _FoldSums]:
         """Return the log-factor of each row out of fold, and what it says by fold."""
         log_factor = np.zeros(self.fold.size)
-        sums = []
+        sums = []  # Σ n z² exp(−f), Σ n f and Σ n
         for i, number in enumerate(self.numbers):
             is_out = self.fold == number
             seen = self.cells if self.n_folds == 1 else self.cells.take(~is_out)

@@ -97,37 +97,52 @@ def boost(
         "early_stopping": False,
         "warm_start": True,
     }
-    is_log = loss == "gamma"
-    losses = _gamma_losses(y, cap, weights) if is_log else _squared_losses(y, cap)
-    none = out = best_out = np.zeros(y.size)
-    start = best_lost = losses(none)
-    n_trees = best = 0
-    folds = fold_numbers(fold)
+    losses = _squared_losses(y, cap)
+    if loss == "gamma":
+        losses = _gamma_losses(y, cap, weights)
+
+    # no trees, before which others must come
+    nothing = np.zeros(y.size)
+    losses_of_nothing = losses(nothing)
+    n_best = 0
+    best_out = nothing
+    best_losses = losses_of_nothing
+
     # threads that wait for each other on a busy machine take forty times as long
     with _threads().limit(limits=1, user_api="openmp"):
-        boosters = [
-            _Booster(axes, codes, y, weights, fold == k, cap, options)
-            for k in (folds if len(folds) > 1 and y.size >= ROWS_TO_SPLIT else ())
-        ]
+        boosters = []
+        folds = fold_numbers(fold)
+        if len(folds) > 1 and y.size >= ROWS_TO_SPLIT:
+            for k in folds:
+                booster = _Booster(axes, codes, y, weights, fold == k, cap, options)
+                boosters.append(booster)
+
         # all grow in step: one that stopped by itself would have seen its fold
-        while boosters and n_trees < max_trees and n_trees - best < PATIENCE:
-            more = min(STEP, max_trees - n_trees)
-            stages = [each.grown(n_trees, more) for each in boosters]
-            for said in zip(*stages, strict=True):
-                out, n_trees = out.copy(), n_trees + 1
-                for each, of_fold in zip(boosters, said, strict=True):
-                    out[each.out] = of_fold
-                lost = losses(out)
-                if mean_of(lost, weights) < mean_of(best_lost, weights):
-                    best, best_out, best_lost = n_trees, out, lost
-        gain = start - best_lost
+        n_trees = 0
+        out = nothing
+        while boosters and n_trees < max_trees and n_trees - n_best < PATIENCE:
+            n_more = min(STEP, max_trees - n_trees)
+            stages = [booster.grown(n_trees, n_more) for booster in boosters]
+            for out_of_folds in zip(*stages, strict=True):
+                n_trees += 1
+                out = out.copy()
+                for booster, out_of_fold in zip(boosters, out_of_folds, strict=True):
+                    out[booster.out] = out_of_fold
+                losses_of_out = losses(out)
+                if mean_of(losses_of_out, weights) < mean_of(best_losses, weights):
+                    n_best = n_trees
+                    best_out = out
+                    best_losses = losses_of_out
+
+        # trees that gain too little are none
+        gain = losses_of_nothing - best_losses
         mean_gain = mean_of(gain, weights)
         spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
-        if not best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
-            return Boosted((), 0.0, none, 0)
-        tables, constant = _tables_of(boosters, best)
-        _compare(boosters, best, tables, constant, codes)
-    return Boosted(tables, constant, best_out, best)
+        if not n_best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
+            return Boosted((), 0.0, nothing, 0)
+        tables, constant = _tables_of(boosters, n_best)
+        _compare(boosters, n_best, tables, constant, codes)
+    return Boosted(tables, constant, best_out, n_best)
 
 
 @cache
@@ -208,12 +223,16 @@ class _Booster:
     ) -> None:
         self.out = np.flatnonzero(is_out)
         seen = np.flatnonzero(~is_out)
+
+        # what is learned, up to the cap
         self.is_log = options["loss"] == "gamma"
         w = weights_of(weights, seen)
         # in 32 bits, which is what trees add up: the last bits depend on the unit
         counted = np.clip(y, -cap, cap).astype(np.float32).astype(np.float64)
         if self.is_log:
             counted /= mean_of(counted[seen], w)
+
+        # columns of numbers, between which trees split
         middle = float(self.is_log)  # the mean, which is 1 of ratios
         prior = options["l2_regularization"]
         self.ranks = [
@@ -252,8 +271,8 @@ class _Booster:
 
     def staged(self, X: Floats) -> Iterator[Floats]:
         """Yield what 1, 2, ... trees say of rows."""
-        for said in self.model.staged_predict(X):
-            yield np.log(said) if self.is_log else said
+        for predicted in self.model.staged_predict(X):
+            yield np.log(predicted) if self.is_log else predicted
 
 
 def _ranked(
@@ -272,6 +291,8 @@ def _ranked(
     return rank
 
 
+# leaves by the columns that they depend on: a box, as which codes of each column are
+# inside, and a value
 _Leaves = dict[tuple[int, ...], list[tuple[list[Bools], float]]]
 
 
@@ -280,53 +301,78 @@ def _tables_of(
 ) -> tuple[tuple[Table, ...], float]:
     """Return the mean of boosters as tables, and a constant."""
     leaves: _Leaves = {(): []}
-    for each in boosters:
-        leaves[()].append(([], each.start))
-        for (tree,) in each.model._predictors[:n_trees]:
-            _add_leaves(leaves, tree.nodes, 0, {}, each.ranks)
+    for booster in boosters:
+        leaves[()].append(([], booster.start))
+        for (tree,) in booster.model._predictors[:n_trees]:
+            _add_leaves(leaves, tree.nodes, 0, {}, booster.ranks)
     constant = sum(value for _, value in leaves.pop(())) / len(boosters)
+
+    # of each set of columns: Σ value of leaf l · [a in l] · [b in l] · [c in l]
     tables = []
-    for columns, found in leaves.items():
-        values = np.array([value for _, value in found]) / len(boosters)
-        classes, inside = [], []
+    for columns, boxes_and_values in leaves.items():
+        values = np.array([value for _, value in boxes_and_values]) / len(boosters)
+        classes = []
+        inside = []
         for k in range(len(columns)):
             # codes that lie in the same boxes are one class
-            boxes = np.array([box[k] for box, _ in found])
-            code, first = distinct(boxes.T)
-            classes.append(code)
-            inside.append(boxes[:, first].astype(np.float64))
+            boxes = np.array([box[k] for box, _ in boxes_and_values])
+            class_of_code, code_of_class = distinct(boxes.T)
+            classes.append(class_of_code)
+            inside.append(boxes[:, code_of_class].astype(np.float64))
         letters = "abcdefgh"[: len(columns)]
         terms = ",".join(f"l{letter}" for letter in letters)
         summed = np.einsum(f"l,{terms}->{letters}", values, *inside, optimize=True)
         tables.append(Table(columns, tuple(classes), summed))
+
     # nine decimals of a logarithm: files are half as long, and nobody sees more
-    rounded = [replace(x, values=np.round(x.values, 9)) for x in merged(tables)]
-    return tuple(each.simplified() for each in rounded), constant
+    rounded = []
+    for table in merged(tables):
+        nine_decimals = np.round(table.values, 9)
+        rounded.append(replace(table, values=nine_decimals).simplified())
+    return tuple(rounded), constant
 
 
 def _add_leaves(
     leaves: _Leaves, nodes: Any, at: int, box: dict[int, Bools], ranks: list[Floats]
 ) -> None:
-    """Add the leaves below a node, each a box of codes and a value."""
+    """Add the leaves below a node.
+
+    Parameters
+    ----------
+    leaves : dict
+        What they are added to.
+    nodes : array of records
+        A tree, as scikit-learn keeps it.
+    at : int
+        The node.
+    box : dict of int to array of bool
+        By column, which codes come to this node; all of a column that is not there.
+    ranks : list of arrays
+        Of each column, the number that trees split, by code.
+    """
     node = nodes[at]
     if node["is_leaf"]:
         columns = tuple(sorted(box))
-        found = leaves.setdefault(columns, [])
-        found.append(([box[j] for j in columns], float(node["value"])))
+        leaf = [box[j] for j in columns], float(node["value"])
+        leaves.setdefault(columns, []).append(leaf)
         return
     j = int(node["feature_idx"])
-    left = ranks[j] <= node["num_threshold"]
-    left[0] = node["missing_go_to_left"]
-    here = box.get(j, np.ones(left.size, dtype=np.bool_))
-    _add_leaves(leaves, nodes, int(node["left"]), {**box, j: here & left}, ranks)
-    _add_leaves(leaves, nodes, int(node["right"]), {**box, j: here & ~left}, ranks)
+    goes_left = ranks[j] <= node["num_threshold"]
+    goes_left[0] = node["missing_go_to_left"]
+    is_here = box.get(j, np.ones(goes_left.size, dtype=np.bool_))
+    to_left = {**box, j: is_here & goes_left}
+    to_right = {**box, j: is_here & ~goes_left}
+    _add_leaves(leaves, nodes, int(node["left"]), to_left, ranks)
+    _add_leaves(leaves, nodes, int(node["right"]), to_right, ranks)
 
 
 def table_sum(tables: Sequence[Table], codes: Ints) -> Floats:
     """Return the sum of tables for rows of codes."""
     total = np.zeros(codes.shape[0])
     for table in tables:
-        at = [c[codes[:, j]] for j, c in zip(table.axes, table.classes, strict=True)]
+        at = []
+        for j, class_of_code in zip(table.axes, table.classes, strict=True):
+            at.append(class_of_code[codes[:, j]])
         total += table.values[tuple(at)]
     return total
 
@@ -340,18 +386,18 @@ def _compare(
 ) -> None:
     """Refuse tables that do not say what the boosters say of a few rows."""
     rows = codes[np.linspace(0, len(codes) - 1, N_COMPARED).astype(np.int64)]
-    said = np.zeros(N_COMPARED)
-    for each in boosters:
-        *_, last = islice(each.staged(each.columns(rows)), n_trees)
-        said += last / len(boosters)
-    found = constant + table_sum(tables, rows)
-    if not np.allclose(found, said, rtol=1e-6, atol=1e-6):
+    by_boosters = np.zeros(N_COMPARED)
+    for booster in boosters:
+        *_, of_all_trees = islice(booster.staged(booster.columns(rows)), n_trees)
+        by_boosters += of_all_trees / len(boosters)
+    by_tables = constant + table_sum(tables, rows)
+    if not np.allclose(by_tables, by_boosters, rtol=1e-6, atol=1e-6):
         import sklearn
 
         msg = (
             f"The trees of scikit-learn {sklearn.__version__} are not what this "
             "version of sigmascale reads: its tables differ from its predictions by "
-            f"{np.abs(found - said).max():.2g}. Install another version of "
+            f"{np.abs(by_tables - by_boosters).max():.2g}. Install another version of "
             "scikit-learn, or use RakedScaling."
         )
         raise RuntimeError(msg)
