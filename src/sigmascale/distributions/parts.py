@@ -252,35 +252,45 @@ class Parts:
         Two rows have the same table if they are in the same parts and in the same bin
         of the scale.
         """
-        codes = [z.codes(scale), *(codes_along(axis, rows) for axis in self.axes)]
-        code_of_row, first_rows = distinct_rows(codes)
+        bin_of_row = z.codes(scale)
+        codes_of_axes = [codes_along(axis, rows) for axis in self.axes]
+        set_of_row, first_rows = distinct_rows([bin_of_row, *codes_of_axes])
         reaches = [Reaches.of(table, are_radii=z.dim is not None) for table in z.tables]
+
+        # of each set: the largest stretches, and the fewest rows, of its parts
         tables = []
         n_rows = []
         for row in first_rows:
             stretches = []
             sizes = []
-            for i, code in enumerate(codes[1:]):
-                stretches.append(self._stretches[i][code[row]])
-                sizes.append(self.parts[i][code[row]].n_rows)
-            reach = reaches[codes[0][row]]
+            for i, codes in enumerate(codes_of_axes):
+                code = codes[row]
+                stretches.append(self._stretches[i][code])
+                sizes.append(self.parts[i][code].n_rows)
+            reach = reaches[bin_of_row[row]]
             tables.append(self._table(reach, np.max(stretches, axis=0), z.dim))
             n_rows.append(min(sizes))
-        new = StretchedTables(tuple(tables), np.empty(0), tuple(n_rows), z.dim, z.words)
-        return new, code_of_row
+        stretched = StretchedTables(
+            tuple(tables), np.empty(0), tuple(n_rows), z.dim, z.words
+        )
+        return stretched, set_of_row
 
     def _table(
         self, reaches: Reaches, stretch: Floats, dim: int | None
     ) -> QuantileTable:
         """Return a table whose intervals reach so many times as far."""
-        told = slice(None, int(np.isfinite(stretch).sum()))
-        coverage = STRETCHED_COVERAGES[told]
         # the interval of a coverage holds those of smaller ones
-        below = np.maximum.accumulate(stretch[told] * reaches.below[told])
-        above = np.maximum.accumulate(stretch[told] * reaches.above[told])
+        is_told = slice(None, int(np.isfinite(stretch).sum()))
+        coverage = STRETCHED_COVERAGES[is_told]
+        below = np.maximum.accumulate(stretch[is_told] * reaches.below[is_told])
+        above = np.maximum.accumulate(stretch[is_told] * reaches.above[is_told])
+
+        # radii have one side
         if dim is not None:
             levels = np.maximum(coverage, STRETCHED_COVERAGES[1] / 2)
             return QuantileTable(levels, above, self.held_out)
+
+        # limits from the lowest to the highest, with the median in the middle
         levels = np.concatenate([(1 - coverage[:0:-1]) / 2, (1 + coverage) / 2])
         values = np.concatenate([-below[:0:-1], above])
         return QuantileTable(levels, reaches.median + values, self.held_out)
@@ -293,12 +303,15 @@ class Parts:
         """
         coverage = level if z.dim is not None else abs(2 * level - 1)
         is_above = z.dim is not None or level >= 0.5
-        last = STRETCHED_COVERAGES.size - 1
+
+        # the next coverage outwards
         if self.held_out:
-            at = int(
-                np.searchsorted(STRETCHED_COVERAGES, coverage - 2 * ROUNDING_OF_LEVELS)
-            )
+            rounded = coverage - 2 * ROUNDING_OF_LEVELS
+            at = int(np.searchsorted(STRETCHED_COVERAGES, rounded))
             return [self._lookup(z, at, 1.0, is_above=is_above)]
+
+        # those on both sides, with the shares of a line between them
+        last = STRETCHED_COVERAGES.size - 1
         above = int(np.clip(np.searchsorted(STRETCHED_COVERAGES, coverage), 1, last))
         step = STRETCHED_COVERAGES[above] - STRETCHED_COVERAGES[above - 1]
         share = float(min((coverage - STRETCHED_COVERAGES[above - 1]) / step, 1.0))
@@ -416,14 +429,19 @@ class StretchedTables(ZDistribution):
         needed = rows_needed_for(most)
         if fewest >= needed:
             return
-        infinite = any(table.infinite for table in self.tables)
-        told = "rows held out" if infinite else "rows"
-        what = "limits are infinite" if infinite else "the outermost is taken for it"
-        remedy = "Hold out more" if infinite else "Fit with more"
+        rows = "rows"
+        effect = "the outermost is taken for it"
+        remedy = "Fit with more"
+        category: type[Warning] = FewRowsWarning
+        if any(table.infinite for table in self.tables):
+            rows = "rows held out"
+            effect = "limits are infinite"
+            remedy = "Hold out more"
+            category = InfiniteIntervalWarning
         warn(
-            f"A part has {fewest} {told}, and a coverage of {most:.4g} needs {needed} "
-            f"in each: {what} there. {remedy}, name fewer parts, or ask for less.",
-            InfiniteIntervalWarning if infinite else FewRowsWarning,
+            f"A part has {fewest} {rows}, and a coverage of {most:.4g} needs {needed} "
+            f"in each: {effect} there. {remedy}, name fewer parts, or ask for less.",
+            category,
             stacklevel=5,
         )
 

@@ -103,14 +103,14 @@ class Distributions:
         codes: Ints | None = None,
     ) -> Distributions:
         """Return distributions of what is known to be right."""
-        new = cls.__new__(cls)
-        new.location = location
-        new.scale = scale
-        new.z = z
-        new.bounds = bounds
-        new.fitted_share = fitted_share
-        new.codes = z.codes(scale) if codes is None else codes
-        return new
+        distributions = cls.__new__(cls)
+        distributions.location = location
+        distributions.scale = scale
+        distributions.z = z
+        distributions.bounds = bounds
+        distributions.fitted_share = fitted_share
+        distributions.codes = z.codes(scale) if codes is None else codes
+        return distributions
 
     @classmethod
     def normal(cls, p: Predictions) -> Distributions:
@@ -131,7 +131,7 @@ class Distributions:
 
     def __getitem__(self, rows: Any) -> Distributions:
         """Return the distributions of some rows."""
-        which = np.atleast_1d(np.arange(len(self))[rows])
+        which = np.atleast_1d(np.arange(len(self))[rows])  # of one row, too
         return Distributions.of(
             self.location[which],
             self.scale[which],
@@ -272,10 +272,13 @@ class Distributions:
             if not self.z.tables:
                 return np.asarray(special.gammainc(self.z.dim / 2, r**2 / 2))
             r = r / np.sqrt(self.z.dim)
-            both = self._by_table("cdf", r) + self._by_table("below", r)
-            return np.asarray(both / 2)
+            up_to = self._by_table("cdf", r)
+            below = self._by_table("below", r)
+            return np.asarray((up_to + below) / 2)
         values = self._values(y, "pit", "contains")
-        return np.asarray((self._cdf(values, "cdf") + self._cdf(values, "below")) / 2)
+        up_to = self._cdf(values, "cdf")
+        below = self._cdf(values, "below")
+        return np.asarray((up_to + below) / 2)
 
     def crps(self, y: Any) -> Floats:
         """Return the continuous ranked probability score of each row; less is better.
@@ -415,6 +418,7 @@ class Distributions:
     # -- parts -------------------------------------------------------------------------
 
     def _by_table(self, name: str, values: Floats) -> Floats:
+        """Return what a method of each row's own table says of a value of the row."""
         return self.z.by_table(name, self.codes, values)
 
     def _integrals(self, at: Floats, sign: float) -> tuple[Floats, Floats, Floats]:
@@ -437,6 +441,7 @@ class Distributions:
         return share
 
     def _standardised(self, y: Floats) -> Floats:
+        """Return z = (y − location) / scale."""
         return np.asarray((y - self.location) / self.scale)
 
     def _values(self, y: Any, name: str, instead: str) -> Floats:
@@ -461,10 +466,12 @@ class Distributions:
         return np.asarray(np.linalg.norm(values - self.location, axis=1))
 
     def _needs_sign(self, name: str, instead: str) -> None:
+        """Refuse vectors, and name the method for them."""
         if self.z.dim is not None:
             _refuse(f"`{name}` needs numbers, as vectors have no sign. Use {instead}.")
 
     def _needs_vectors(self, name: str, instead: str) -> int:
+        """Return the number of components; refuse numbers."""
         if self.z.dim is None:
             _refuse(f"`{name}` is for vectors. Of numbers, use {instead}.")
         return self.z.dim
@@ -472,10 +479,9 @@ class Distributions:
 
 def _mean_distance(r: Floats, radius: Floats, dim: int) -> Floats:
     """Return the mean distance of a point at r from those on a sphere about 0."""
+    near = np.minimum(r, radius)
     far = np.maximum(r, radius)
-    share = np.divide(
-        np.minimum(r, radius), far, out=np.zeros(far.shape), where=far > 0
-    )
+    share = np.divide(near, far, out=np.zeros(far.shape), where=far > 0)
     if dim == 3:
         return far * (1 + share**2 / 3)
     return np.asarray(far * special.hyp2f1(-0.5, -(dim - 1) / 2, dim / 2, share**2))

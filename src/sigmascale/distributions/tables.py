@@ -218,7 +218,8 @@ class QuantileTable:
     def cdf(self, x: Floats, side: str = "right") -> Floats:
         """Return the probability of what is at most x."""
         at, level = self._segment(x, side)
-        return np.where(at < 0, 0.0, np.where(at >= self.values.size - 1, 1.0, level))
+        level = np.where(at >= self.values.size - 1, 1.0, level)
+        return np.where(at < 0, 0.0, level)
 
     def below(self, x: Floats) -> Floats:
         """Return the probability of what is less than x."""
@@ -234,7 +235,11 @@ class QuantileTable:
         return np.asarray(2 * area + (self.mean - x) - self.mean_difference)
 
     def _area(self, x: Floats) -> tuple[Floats, Ints, Floats, Floats]:
-        """Return the integral of the cdf up to x, and what it was found from."""
+        """Return the integral of the cdf up to x, and what it was found from.
+
+        That is the last value up to x (or the first of all), how far x is from it, and
+        the cdf at x.
+        """
         at, level = self._segment(x, "right")
         before = np.maximum(at, 0)
         is_inside = at < self.values.size - 1
@@ -397,7 +402,7 @@ class ZDistribution:
         """Say which levels lie beyond what rows can tell, and how many could."""
         if not self.tables or not levels.size:
             return
-        # within these all tables tell quantiles
+        # levels beyond those of which all tables tell quantiles
         lowest = max(float(table.levels[0]) for table in self.tables)
         highest = min(float(table.levels[-1]) for table in self.tables)
         beyond = levels[(levels > highest + 1e-12) | (levels < lowest - 1e-12)]
@@ -405,18 +410,24 @@ class ZDistribution:
             beyond = beyond[beyond > 0.5]
         if not beyond.size:
             return
+
+        # the rows that would tell the farthest of them
         tail = float(np.minimum(beyond, 1 - beyond).min())
         # of ±z, half as many do
         smallest = min(self.tables, key=lambda table: table.levels.size)
         share = (1 - smallest.levels[-1]) * (min(self.n_rows) + 1)
         needed = math.ceil(round(min(share, 1.0) / tail, 6)) - 1
-        infinite = self.tables[0].infinite
-        what = "they are infinite" if infinite else "the outermost is taken for them"
-        more = "hold out more" if infinite else "fit with more"
+        effect = "the outermost is taken for them"
+        remedy = "fit with more"
+        category: type[Warning] = FewRowsWarning
+        if self.tables[0].infinite:
+            effect = "they are infinite"
+            remedy = "hold out more"
+            category = InfiniteIntervalWarning
         warn(
             f"Quantiles at the level {tail:.3g}, or {1 - tail:.6g}, lie beyond what "
-            f"{min(self.n_rows)} rows can tell: {what}. They need {needed} rows; "
-            f"{more}, or ask for less.",
-            InfiniteIntervalWarning if infinite else FewRowsWarning,
+            f"{min(self.n_rows)} rows can tell: {effect}. They need {needed} rows; "
+            f"{remedy}, or ask for less.",
+            category,
             stacklevel=4,
         )
