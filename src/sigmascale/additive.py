@@ -382,6 +382,7 @@ class Base:
 
     @cached_property
     def _inner_knots(self) -> Places:
+        """The knots but the outermost, between which lines change."""
         assert self.knots is not None
         return Places(self.knots[1:-1])
 

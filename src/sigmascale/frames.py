@@ -415,6 +415,7 @@ class _Batches:
 
     @property
     def _corrects(self) -> bool:
+        """Whether predictions are corrected: there are some, and a bias is known."""
         return self.y_pred is not None and self.recalibrator.bias_ is not None
 
     def check(self, kinds: nw.Schema) -> None:

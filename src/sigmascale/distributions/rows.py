@@ -488,6 +488,7 @@ def _mean_distance(r: Floats, radius: Floats, dim: int) -> Floats:
 
 
 def _refuse(words: str) -> NoReturn:
+    """Refuse a method that numbers, or vectors, do not have."""
     raise InvalidInputError(words, "vectors")
 
 

@@ -68,6 +68,7 @@ class Normal:
 
 
 def _density(x: Floats) -> Floats:
+    """Return the standard normal density."""
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
 
 

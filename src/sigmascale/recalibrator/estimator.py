@@ -43,7 +43,7 @@ from ..predictions import Predictions, check_predictions
 from ..scaling import SCALINGS, BoostedScaling, Scaling
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .fitted_rows import Seen, Unlike
+from .fitted_rows import FittedRows, Unlike
 from .learning import Choices, learn
 from .matching import (
     check_components,
@@ -64,7 +64,7 @@ _FITTED = {
     "bias_map": "bias_",
     "z": "distribution_",
     "stretched_parts": "parts_",
-    "seen": "_seen",
+    "fitted_rows": "fitted_rows_",
     "bias_words": "_bias_words",
     "cautions": "cautions_",
 }
@@ -86,7 +86,7 @@ _FITTED = {
     bias_map=optional(Additive),
     z=ZDistribution,
     stretched_parts=optional(Parts),
-    seen=Seen,
+    fitted_rows=FittedRows,
     bias_words=text,
     cautions=many(text),
 )
@@ -140,6 +140,8 @@ class Recalibrator(Parametrised):
         The rows of the fit.
     cautions_ : tuple of str
         What to be careful about.
+    fitted_rows_ : FittedRows
+        What is kept of the rows of the fit, to compare others with.
     fingerprint_ : array of int
         At most 64 salted hashes of fitted rows, by which these are recognised if they
         are judged.
@@ -207,6 +209,7 @@ class Recalibrator(Parametrised):
     n_rows_: int
     n_effective_: float
     cautions_: tuple[str, ...]
+    fitted_rows_: FittedRows
     _saved_method: str  # of a scaling that is known by its name alone
 
     def __init__(
@@ -248,7 +251,7 @@ class Recalibrator(Parametrised):
         warn_of_few_effective(rows)
 
         # what others are compared with
-        self._seen = Seen.of(rows)
+        self.fitted_rows_ = FittedRows.of(rows)
         self._smallest = float(rows.y_std.min())
         self.names_ = rows.names
         self.n_rows_ = rows.n_rows
@@ -383,7 +386,7 @@ class Recalibrator(Parametrised):
             scale,
             z,
             bounds,
-            fitted_share=self._seen.share_of(rows),
+            fitted_share=self.fitted_rows_.share_of(rows),
             codes=codes,
         )
         return unbiased._with(
@@ -439,23 +442,20 @@ class Recalibrator(Parametrised):
         known: dict[str, Sequence[Axis]] = {without_factor: tuple(axes.values())}
         if self.parts_ is not None:
             known["and are in no part that was"] = self.parts_.axes
-        return self._seen.unlike(rows, known)
+        return self.fitted_rows_.unlike(rows, known)
 
     def _oddities(
         self, unlike: Unlike
     ) -> dict[tuple[str, str], tuple[str, type[Warning]]]:
         """Return what is worth telling of new rows, by kind and column."""
-        return self._seen.sentences(unlike, self.names_, self.n_rows_, self.columns_)
+        return self.fitted_rows_.sentences(
+            unlike, self.names_, self.n_rows_, self.columns_
+        )
 
     @property
     def fingerprint_(self) -> Ints:
         """At most 64 salted hashes of fitted rows."""
-        return self._seen.hashes
-
-    @property
-    def fitted_rows_(self) -> Seen:
-        """What is kept of fitted rows, to compare others with."""
-        return self._seen
+        return self.fitted_rows_.hashes
 
     # -- in words ----------------------------------------------------------------------
 
@@ -569,7 +569,7 @@ class Recalibrator(Parametrised):
         differ = len(set(self.names_)) == n_columns
         must = "it must have columns of different names, u first"
         refuse_if(self.names_[:1] != ("u",) or not differ, must)
-        used = {*self._seen.columns, *self.columns_}
+        used = {*self.fitted_rows_.columns, *self.columns_}
         refuse_if(max(used) >= n_columns, "its maps must have none but its columns")
 
         # what was learned of them

@@ -119,7 +119,7 @@ class Unlike(NamedTuple):
     salt=index,
 )
 @dataclass(frozen=True, eq=False)
-class Seen:
+class FittedRows:
     """What is kept of fitted rows: ranges, and hashes that recognise a few of them.
 
     Attributes
@@ -153,7 +153,7 @@ class Seen:
     salt: int
 
     @classmethod
-    def of(cls, p: Predictions) -> Seen:
+    def of(cls, p: Predictions) -> FittedRows:
         """Return what is kept of rows with errors."""
         # the range of each column of numbers, and what is missing
         columns = []
