@@ -7,7 +7,7 @@ from sklearn.isotonic import isotonic_regression
 
 import sigmascale as ss
 from sigmascale.additive import Additive
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
 from sigmascale.scaling import SCALINGS, Learned
 
 pytestmark = pytest.mark.filterwarnings(
@@ -281,6 +281,14 @@ def test_missing_values_of_features_are_learned_from():
     for name in ("boosted", "raked"):
         found = scale_of(SCALINGS[name](), p)
         assert found[np.isnan(x)].mean() > 2 * found[~np.isnan(x)].mean(), name
+
+
+def test_warnings_of_few_rows_name_the_line_that_fits():
+    recalibrator = ss.Recalibrator(ss.BinwiseScaling(60))
+    with pytest.warns(FewerBinsWarning) as caught:
+        recalibrator.fit(rows(50))
+    assert len(caught) == 2  # of bins that cannot be made, and of thin ones
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 def test_a_column_that_nobody_knows_tells_nothing():

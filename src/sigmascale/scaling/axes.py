@@ -55,7 +55,7 @@ def equal_size_axis(
             f"{n_bins} bins of {quoted(rows.names[column])} were asked for, but its "
             f"values make {n_made}; these are used.",
             FewerBinsWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return axis
 

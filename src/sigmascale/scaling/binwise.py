@@ -219,7 +219,7 @@ class BinwiseScaling(Scaling):
             f"{max(1, int(rows.n_effective // prior_rows))} bins, or prior_rows=0 to "
             "give every bin its own factor.",
             FewerBinsWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
 
 
