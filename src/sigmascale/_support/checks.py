@@ -25,7 +25,9 @@ Bools = npt.NDArray[np.bool_]
 
 # Fourth powers of values within these bounds, and sixth powers of z-scores, stay
 # finite; nothing that anyone has measured lies outside.
-LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
+LARGEST = 1e70
+SMALLEST = 1e-70
+LARGEST_Z = 1e45
 IN_CACHE = 2**15  # numbers that are worked on at a time
 EXACT = 2**53  # up to which float64 tells all whole numbers apart
 _SHAPES = {1: "(n,)", 2: "(n, d)", 3: "(n, m, d)"}
@@ -34,9 +36,9 @@ _SHAPES = {1: "(n,)", 2: "(n, d)", 3: "(n, m, d)"}
 # -- parameters ------------------------------------------------------------------------
 
 
-def need(right: bool, name: str, must: str, value: Any, code: str = "") -> None:
+def need(is_right: bool, name: str, must: str, value: Any, code: str = "") -> None:
     """Refuse an argument that is not what it must be."""
-    if not right:
+    if not is_right:
         msg = f"`{shorten(name)}` must {must}; found {quoted(value)}."
         raise InvalidInputError(msg, code)
 
@@ -52,9 +54,8 @@ def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return `value` as an integer of at least `least`."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    right = whole and value >= least
-    need(right, name, f"be an integer of at least {least}", value)
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    need(is_whole and value >= least, name, f"be an integer of at least {least}", value)
     return int(value)
 
 
@@ -65,23 +66,23 @@ def is_real(value: Any) -> bool:
 
 def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of at least 0."""
-    right = is_real(value) and 0 <= value < np.inf
-    need(right, name, "be a finite number of at least 0", value)
+    is_right = is_real(value) and 0 <= value < np.inf
+    need(is_right, name, "be a finite number of at least 0", value)
     return float(value)
 
 
 def check_fraction(value: Any, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1."""
-    right = is_real(value) and 0 < value < 1
-    need(right, name, "lie strictly between 0 and 1", value)
+    is_right = is_real(value) and 0 < value < 1
+    need(is_right, name, "lie strictly between 0 and 1", value)
     return float(value)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
-    known = ", ".join(f'"{choice}"' for choice in choices)
-    right = isinstance(value, str) and value in choices
-    need(right, name, f"be one of {known}", value)
+    in_quotes = ", ".join(f'"{choice}"' for choice in choices)
+    is_right = isinstance(value, str) and value in choices
+    need(is_right, name, f"be one of {in_quotes}", value)
     return str(value)
 
 
@@ -119,17 +120,23 @@ def from_series(values: Any) -> Any:
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return values
+
+    # numbers, and times without a zone, are what NumPy has
     kind = series.dtype
-    wide = kind in (nw.Int128, nw.UInt128)  # which NumPy has not
     if kind.is_numeric():
-        exact = kind.is_integer() and not wide and not series.is_null().any()
-        return (series if exact else series.cast(nw.Float64)).to_numpy()
+        is_wide = kind in (nw.Int128, nw.UInt128)  # which NumPy has not
+        has_gaps = series.is_null().any()
+        if not kind.is_integer() or is_wide or has_gaps:
+            series = series.cast(nw.Float64)
+        return series.to_numpy()
     if kind == nw.Datetime and getattr(kind, "time_zone", None) is None:
         return series.to_numpy()
-    found = series.to_list()
+
+    # all else are objects
+    cells = series.to_list()
     if kind in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
-        found = [label_of(value) for value in found]
-    return object_array(found)
+        cells = [label_of(cell) for cell in cells]
+    return object_array(cells)
 
 
 def detached(values: Any) -> Any:
@@ -151,26 +158,28 @@ def as_array(
 
     It has one of the numbers of `dimensions`, or any if that is None.
     """
+    # what the library has, as an array
     values = detached(values)
     frame = as_frame(values, name)
     values = from_series(values) if frame is None else frame.to_numpy()
-    if isinstance(values, (list, tuple)) and any(
-        isinstance(value, (str, bool)) for value in values
-    ):
+    is_list = isinstance(values, (list, tuple))
+    if is_list and any(isinstance(value, (str, bool)) for value in values):
         values = object_array(values)  # nothing turns into text
     try:
         array = np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as problem:
-        found = str(problem).splitlines()[0][:200]
+        why = str(problem).splitlines()[0][:200]
         msg = (
             f"`{shorten(name)}` must be an array in memory, with rows of equal length "
-            f"({found}). Copy it to a NumPy array first."
+            f"({why}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
-    if dimensions is not None and set(dimensions) == {1} and array.shape[1:] == (1,):
-        array = array.reshape(-1)  # a column, as many models return it
+
+    # in one of the shapes that are asked for, and with rows
     if dimensions is not None:
-        shapes = " or ".join(_SHAPES[each] for each in dimensions)
+        if set(dimensions) == {1} and array.shape[1:] == (1,):
+            array = array.reshape(-1)  # a column, as many models return it
+        shapes = " or ".join(_SHAPES[n_dimensions] for n_dimensions in dimensions)
         fits = array.ndim in dimensions
         need(fits, name, f"have shape {shapes}", array.shape, "shape")
     must = "have at least 1 row (is the file empty?)"
@@ -214,6 +223,7 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
 
 
 def _new_floats(array: npt.NDArray[Any], name: str) -> Floats:
+    """Return numbers, or objects that are such, as a new array of float64."""
     if array.dtype.kind in "fiu":
         if array.dtype.kind != "f":
             large = (array > EXACT) | (array < -EXACT)  # float64 has some of these only
@@ -221,12 +231,14 @@ def _new_floats(array: npt.NDArray[Any], name: str) -> Floats:
             refuse_values(large, array, name, "within ±2^53", remedy, "too-large")
         with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
             return array.astype(np.float64)
-    if {type(x) for x in array.flat} <= {float, type(None)}:  # NumPy is faster
+
+    # objects one by one, unless NumPy, which is faster, knows them all
+    if {type(value) for value in array.flat} <= {float, type(None)}:
         return array.astype(np.float64)
-    found = np.empty(array.shape)
+    numbers = np.empty(array.shape)
     for place, value in np.ndenumerate(array):
         try:
-            found[place] = _as_number(value)
+            numbers[place] = _as_number(value)
         except (TypeError, ValueError, OverflowError) as problem:
             row = row_number(place[0] if place else 0)
             msg = (
@@ -234,7 +246,7 @@ def _new_floats(array: npt.NDArray[Any], name: str) -> Floats:
                 "Convert or drop it."
             )
             raise NotANumberError(msg, "not-a-number", name=name, row=row) from problem
-    return found
+    return numbers
 
 
 def _as_number(value: Any) -> float:
@@ -259,12 +271,13 @@ def refuse_values(
     """Raise an error that counts the bad values and shows the first."""
     count = int(np.count_nonzero(bad))
     if count:
-        row = int(np.argmax(bad))
-        number, found = row_number(row), quoted(values[row : row + 1].tolist()[0])
+        first = int(np.argmax(bad))
+        number = row_number(first)
+        (value,) = values[first : first + 1].tolist()
         msg = (
             f"`{shorten(name)}` must be {must}; {count} of {bad.size} "
-            f"{'are' if count > 1 else 'is'} not (first at row {number}: {found}). "
-            f"{remedy}"
+            f"{'are' if count > 1 else 'is'} not (first at row {number}: "
+            f"{quoted(value)}). {remedy}"
         )
         raise InvalidInputError(msg, code, name=name, row=number, count=count)
 
@@ -276,7 +289,8 @@ def check_numbers(
     numbers = as_floats(as_array(values, name, dimensions), name)
     if not (numbers.min() > -np.inf and numbers.max() < np.inf):  # as is none of NaN
         bad = np.any(~np.isfinite(numbers.reshape(len(numbers), -1)), axis=1)
-        must, remedy = "finite, not NaN or inf", "Drop or repair these rows."
+        must = "finite, not NaN or inf"
+        remedy = "Drop or repair these rows."
         refuse_values(bad, numbers, name, must, remedy, "not-finite")
     return numbers
 
@@ -303,26 +317,25 @@ def refuse_other_order(**columns: Any) -> None:
 
     Rows are paired by their position, and would be paired with those of others.
     """
-    indexed = {
-        name: values.index
-        for name, values in columns.items()
-        if hasattr(values, "iloc")  # as pandas has alone
-    }
-    if len(indexed) < 2:
-        return
-    (first, index), *others = indexed.items()
-    for name, other in others:
-        if len(other) != len(index) or other.equals(index):
+    first_name, first_index = "", None
+    for name, values in columns.items():
+        if not hasattr(values, "iloc"):  # as pandas has alone
+            continue
+        index = values.index
+        if first_index is None:
+            first_name, first_index = name, index
+            continue
+        if len(index) != len(first_index) or index.equals(first_index):
             continue
         try:
-            reordered = other.sort_values().equals(index.sort_values())
+            is_reordered = index.sort_values().equals(first_index.sort_values())
         except TypeError:  # of labels that have no order
-            reordered = False
-        if reordered:
+            is_reordered = False
+        if is_reordered:
             msg = (
-                f"`{first}` and `{name}` have the same index in another order, and "
-                "rows are paired by position. Align them first: "
-                f"{name} = {name}.loc[{first}.index], or drop both indexes with "
+                f"`{first_name}` and `{name}` have the same index in another order, "
+                "and rows are paired by position. Align them first: "
+                f"{name} = {name}.loc[{first_name}.index], or drop both indexes with "
                 "reset_index(drop=True) if position is what counts."
             )
-            raise InvalidInputError(msg, "other-order", columns=[first, name])
+            raise InvalidInputError(msg, "other-order", columns=[first_name, name])

@@ -42,13 +42,14 @@ def typed_column(values: Any, name: str) -> TypedColumn:
         column = as_array(values, name)
         kinds = {column.dtype.type}
         if column.dtype.kind == "O":
-            kinds = {type(x) for x in column.tolist() if not is_missing(x)}
-        texts = all(issubclass(each, str) for each in kinds)
-        flags = all(issubclass(each, bool | np.bool_) for each in kinds)
-        if not kinds or not (texts or flags):
+            kinds = {type(cell) for cell in column.tolist() if not is_missing(cell)}
+        are_texts = all(issubclass(kind, str) for kind in kinds)
+        are_flags = all(issubclass(kind, bool | np.bool_) for kind in kinds)
+        if not kinds or not (are_texts or are_flags):
             numbers = as_floats(column, name)
-            must, remedy = "finite, not inf", "Drop or repair these rows."
-            refuse_values(np.isinf(numbers), numbers, name, must, remedy, "infinite")
+            is_bad = np.isinf(numbers)
+            remedy = "Drop or repair these rows."
+            refuse_values(is_bad, numbers, name, "finite, not inf", remedy, "infinite")
             return numbers, None
         values = Categories.of(column)
     return values.codes, values.labels
@@ -59,15 +60,16 @@ def group_codes(groups: Any, rows: Floats) -> Ints:
     column = as_array(groups, "groups")
     check_same_length("y_std", rows, "groups", column)
     if column.dtype.kind in "iu":
-        return np.unique(column, return_inverse=True)[1]
-    found = Categories.of(column)
-    if None in found.labels:
+        _, codes = np.unique(column, return_inverse=True)
+        return codes
+    names = Categories.of(column)
+    if None in names.labels:
         # as a label it would make one large group of rows that have nothing in common
-        missing = found.codes == found.labels.index(None)
+        missing = names.codes == names.labels.index(None)
         remedy = "Give a row that belongs to no other a label of its own."
         must = "a label for every row"
         refuse_values(missing, column, "groups", must, remedy, "missing")
-    return found.codes
+    return names.codes
 
 
 def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
@@ -81,20 +83,24 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     check_same_length("y_std", rows, "weights", w)
     remedy = "Give these rows the weight 0."
     refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
-    unit = w.max() or 1.0  # so that no sum and no square overflows
-    kept = np.flatnonzero(w / unit > NEGLIGIBLE * np.sum(w / unit))
-    if not kept.size:
+
+    # rows that count, by ratios to the largest: no sum and no square overflows
+    unit = w.max() or 1.0
+    rows_left = np.flatnonzero(w / unit > NEGLIGIBLE * np.sum(w / unit))
+    if not rows_left.size:
         msg = (
             f"`weights` must have a positive value; all {w.size} are zero. Leave them "
             "out to weigh all rows alike."
         )
         raise InvalidInputError(msg)
-    w = w[kept]
+    w = w[rows_left]
     if w.min() == w.max():
-        return kept, None
+        return rows_left, None
+
+    # times Σw / Σw², their sum is (Σw)² / Σw²
     ratios = np.sort(w) / unit  # or sums would depend on the order of rows
     factor = np.sum(ratios) / np.sum(ratios**2) / unit
-    return kept, w if abs(factor - 1) < 1e-12 else w * factor
+    return rows_left, w if abs(factor - 1) < 1e-12 else w * factor
 
 
 def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
@@ -109,16 +115,19 @@ def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
     cells = column.tolist()
     if all(is_real(value) or is_missing(value) for value in cells):
         return check_column(column, "time")
-    found = np.empty(len(cells), dtype="datetime64[us]")
-    zoned = set()
+
+    # objects and text as times, all of them with a zone, or none
+    times = np.empty(len(cells), dtype="datetime64[us]")
+    have_zones = set()
     for row, value in enumerate(cells):
         try:
             when = _as_time(value)
-            zoned.add(when.tzinfo is not None)
-            if len(zoned) > 1:
+            have_zones.add(when.tzinfo is not None)
+            if len(have_zones) > 1:
                 raise ValueError
-            utc = when.astimezone(datetime.UTC) if when.tzinfo else when
-            found[row] = utc.replace(tzinfo=None)
+            if when.tzinfo is not None:
+                when = when.astimezone(datetime.UTC)
+            times[row] = when.replace(tzinfo=None)
         except (TypeError, ValueError, OverflowError) as problem:
             number = row_number(row)
             msg = (
@@ -127,7 +136,7 @@ def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
                 f"{number} is {quoted(value)}. Convert or drop it."
             )
             raise InvalidInputError(msg, "time", name="time", row=number) from problem
-    return found
+    return times
 
 
 def _as_time(value: Any) -> datetime.datetime:

@@ -9,6 +9,7 @@ import platform
 import secrets
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,7 +42,9 @@ def whole_file(path: Path) -> Iterator[Path]:
         msg = f"{path}: is not a file, and is never replaced. Choose another name."
         raise InvalidInputError(msg)
     place.parent.mkdir(parents=True, exist_ok=True)
-    mode = stat.S_IMODE(place.stat().st_mode) & 0o777 if place.exists() else None
+    mode = None  # of the file that is there
+    if place.exists():
+        mode = stat.S_IMODE(place.stat().st_mode) & 0o777
     _remove_leftovers(place.parent)
     part = place.parent / f"{_mark()}{os.getpid()}-{secrets.token_hex(8)}{path.suffix}"
     _unfinished.add(part)
@@ -119,14 +122,17 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    named = dict(pairs)
-    if len(named) < len(pairs):
-        names = [name for name, _ in pairs]
-        msg = f"{quoted(next(x for x in names if names.count(x) > 1))} stands twice"
+    """Return the members of an object; refuse a name that stands twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        times_of = Counter(name for name, _ in pairs)
+        twice = next(name for name, times in times_of.items() if times > 1)
+        msg = f"{quoted(twice)} stands twice"
         raise ValueError(msg)
-    return named
+    return members
 
 
 def _no_constant(text: str) -> Any:
+    """Refuse NaN and infinity, which Python takes for JSON."""
     msg = f"{text} is no number of JSON"
     raise ValueError(msg)

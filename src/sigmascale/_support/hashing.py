@@ -41,4 +41,5 @@ def hash_of_rows(columns: Any, salt: int = 0) -> Hashes:
 
 
 def _bits(column: Floats) -> Hashes:
+    """Return the bits of numbers; −0 becomes 0 by adding it."""
     return (column + 0.0).view(np.uint64)

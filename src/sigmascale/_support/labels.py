@@ -49,27 +49,19 @@ class Categories:
         >>> Categories.of(np.array(["b", None, "a", "b"], dtype=object))
         Categories(codes=array([1, 2, 0, 1]), labels=('a', 'b', None))
         """
+        # the labels as they come, and which of them each row has
         if values.dtype.kind in "bfiumM":
-            distinct, found = np.unique(values, return_inverse=True)
-            given = distinct if values.dtype.kind in "mM" else distinct.tolist()
-            named = [label_of(value) for value in given]
+            distinct, codes = np.unique(values, return_inverse=True)
+            cells = distinct if values.dtype.kind in "mM" else distinct.tolist()
+            unsorted = [label_of(cell) for cell in cells]
         else:
-            place: dict[Label, int] = {}  # of each label, in the order of appearance
-            labels_of_text: dict[str, Label] = {}
-            codes = []
-            for value in values.tolist():
-                if type(value) is not str:
-                    label = label_of(value)
-                elif value in labels_of_text:
-                    label = labels_of_text[value]
-                else:
-                    label = labels_of_text[value] = label_of(value)
-                codes.append(place.setdefault(label, len(place)))
-            found, named = np.array(codes, dtype=np.int64), list(place)
-        labels = in_label_order(dict.fromkeys(named))
+            unsorted, codes = _factorised(values.tolist())
+
+        # the same in order; numbers such as 1 and 1.0 have one label
+        labels = in_label_order(dict.fromkeys(unsorted))
         rank = {label: i for i, label in enumerate(labels)}
-        ranks = np.array([rank[label] for label in named], dtype=np.int64)
-        return cls(ranks[found], labels)
+        ranks = np.array([rank[label] for label in unsorted], dtype=np.int64)
+        return cls(ranks[codes], labels)
 
     @property
     def size(self) -> int:
@@ -88,6 +80,25 @@ class Categories:
         """Return the same with none but the labels that rows have."""
         present, codes = np.unique(self.codes, return_inverse=True)
         return Categories(codes, tuple(self.labels[i] for i in present))
+
+
+def _factorised(cells: list[Any]) -> tuple[list[Label], Ints]:
+    """Return the labels of text or objects as they appear, and the place of each row's.
+
+    Columns of text have few labels in many rows: each text is looked at once.
+    """
+    place: dict[Label, int] = {}
+    labels_of_text: dict[str, Label] = {}
+    codes = []
+    for cell in cells:
+        if type(cell) is not str:
+            label = label_of(cell)
+        elif cell in labels_of_text:
+            label = labels_of_text[cell]
+        else:
+            label = labels_of_text[cell] = label_of(cell)
+        codes.append(place.setdefault(label, len(place)))
+    return list(place), np.array(codes, dtype=np.int64)
 
 
 def label_of(value: Any) -> Label:
@@ -130,17 +141,20 @@ def in_label_order(labels: Iterable[Label]) -> tuple[Label, ...]:
 
 
 def _order(label: Label) -> tuple[Any, ...]:
+    """Return what a label is sorted by."""
     if label is None:
         return (2,)
-    return (0, int(label), label) if _WHOLE.fullmatch(label) else (1, 0, label)
+    if _WHOLE.fullmatch(label):
+        return (0, int(label), label)
+    return (1, label)
 
 
 def object_array(values: Iterable[Any]) -> npt.NDArray[Any]:
     """Return values as a one-dimensional array of objects."""
-    listed = list(values)
-    found = np.empty(len(listed), dtype=object)
-    found[:] = listed
-    return found
+    cells = list(values)
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array
 
 
 def label_text(label: Label) -> str:

@@ -125,7 +125,7 @@ def library_of(X: Array) -> tuple[Library, Any]:
     import array_api_compat as api
 
     xp = api.array_namespace(X)
-    known = xp.__array_namespace_info__().dtypes(kind="real floating")
-    wide = known.get("float64", X.dtype)  # JAX has none unless it is told to
+    dtypes = xp.__array_namespace_info__().dtypes(kind="real floating")
+    wide = dtypes.get("float64", X.dtype)  # JAX has none unless it is told to
     kind = Torch if api.is_torch_array(X) else Library
     return kind(xp, {"device": api.device(X)}, wide), wide

@@ -105,10 +105,12 @@ def rows_at(places: Any, first: int = 0) -> Iterator[None]:
     ...     row_number(1)
     8
     """
-    before = _place.get()
-    token = _place.set(
-        before if places is None else lambda row: before(places[int(row)]) + first
-    )
+    outer = _place.get()
+
+    def place(row: Any) -> int:
+        return outer(places[int(row)]) + first
+
+    token = _place.set(outer if places is None else place)
     try:
         yield
     finally:

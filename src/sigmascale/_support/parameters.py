@@ -47,8 +47,8 @@ class Parametrised:
         if deep:
             for name, value in list(parameters.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
-                    for inner, x in value.get_params().items():
-                        parameters[f"{name}__{inner}"] = x
+                    for inner, inner_value in value.get_params().items():
+                        parameters[f"{name}__{inner}"] = inner_value
         return parameters
 
     def set_params(self, **parameters: Any) -> Self:
@@ -63,14 +63,14 @@ class Parametrised:
         -------
         self
         """
-        known = self._defaults()
+        names = list(self._defaults())
         # a parameter before what is set of it
         for path in sorted(parameters, key=lambda path: path.count("__")):
             name, _, inner = path.partition("__")
-            if name not in known:
+            if name not in names:
                 msg = (
                     f"{type(self).__name__} has no parameter {quoted(name)}; it has "
-                    f"{listed(known) or 'none'}."
+                    f"{listed(names) or 'none'}."
                 )
                 raise InvalidInputError(msg)
             if inner:
@@ -81,11 +81,11 @@ class Parametrised:
 
     def __repr__(self) -> str:
         """Return how it was made, without what is the default."""
-        changed = [
-            f"{name}={value!r}"
-            for name, default in self._defaults().items()
-            if repr(value := getattr(self, name)) != repr(default)
-        ]
+        changed = []
+        for name, default in self._defaults().items():
+            value = repr(getattr(self, name))
+            if value != repr(default):
+                changed.append(f"{name}={value}")
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

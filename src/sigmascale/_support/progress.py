@@ -18,7 +18,8 @@ CLEAR_LINE = "\r\x1b[2K"
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Say what is being done, after a while, on a terminal or in a notebook."""
-    terminal, told = sys.stderr, Event()
+    terminal = sys.stderr
+    told = Event()
     notebook = type(terminal).__module__.startswith("ipykernel")
     if _silent.get() or not (terminal.isatty() or notebook):
         yield

@@ -16,23 +16,27 @@ Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows belo
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table with the first column on the left and numbers on the right."""
-    lines = [[visible(cell, keep="") for cell in row] for row in (header, *rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    found = []
-    for first, *others in lines:
-        cells = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
-        found.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    found.insert(1, "-" * max(map(len, found)))
-    return "\n".join(found)
+    # columns as wide as their widest cell
+    columns: list[list[str]] = []
+    for cells in zip(header, *rows, strict=True):
+        shown = [visible(cell, keep="") for cell in cells]
+        width = max(map(len, shown))
+        justify = str.rjust if columns else str.ljust
+        columns.append([justify(cell, width) for cell in shown])
+
+    # lines, with a rule below the header
+    lines = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
+    lines.insert(1, "-" * max(map(len, lines)))
+    return "\n".join(lines)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return an HTML table; every cell is escaped."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows
-    )
+    body = ""
+    for row in rows:
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
+        body += f"<tr>{cells}</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -50,10 +54,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, arrays as lists and results within as their own fields."""
-        plain: dict[str, Any] = as_plain(
-            {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        )
-        return plain
+        return _plain_fields(self)
 
     def _cells(self) -> Cells:
         """Return the header and the rows of the table."""
@@ -78,11 +79,15 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, Mapping):
-        return {str(name): as_plain(each) for name, each in value.items()}
+        return {str(name): as_plain(member) for name, member in value.items()}
     if isinstance(value, (tuple, list)):
-        return [as_plain(each) for each in value]
+        return [as_plain(member) for member in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {
-            each.name: as_plain(getattr(value, each.name)) for each in fields(value)
-        }
+        return _plain_fields(value)
     return value
+
+
+def _plain_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, as what JSON holds."""
+    names = [field.name for field in fields(value)]
+    return {name: as_plain(getattr(value, name)) for name in names}

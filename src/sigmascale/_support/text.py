@@ -35,9 +35,8 @@ def quoted(value: Any) -> str:
     if numpy and isinstance(value, numpy.generic) and value.dtype.kind not in "mM":
         value = value.item()
     if isinstance(value, str) and len(value) > 2 * LONGEST_QUOTE:
-        value = (
-            value[:LONGEST_QUOTE] + value[-LONGEST_QUOTE:]
-        )  # what lies between is cut anyway
+        # what lies between is cut anyway
+        value = value[:LONGEST_QUOTE] + value[-LONGEST_QUOTE:]
     try:
         return shorten(repr(value))
     except Exception:  # of a class of the user's, whose repr fails
@@ -64,8 +63,8 @@ def visible(text: str, *, keep: str = "\n") -> str:
     mass\x1b[2J
     """
 
-    def escaped(found: re.Match[str]) -> str:
-        mark = found[0]
+    def escaped(match: re.Match[str]) -> str:
+        mark = match[0]
         return mark if mark in keep else mark.encode("unicode_escape").decode()
 
     return INVISIBLE.sub(escaped, text)
