@@ -85,8 +85,10 @@ class Choice:
             return ", ".join(_in_python(part, value) for part, value in parts.items())
         words = []
         for part, value in parts.items():
-            values = value if isinstance(value, tuple) else (value,)
-            words += [self.called(part, str(one)) for one in values]
+            if isinstance(value, tuple):  # the option is repeated
+                words += [self.called(part, str(item)) for item in value]
+            else:
+                words.append(self.called(part, str(value)))
         return " ".join(words)
 
 
@@ -119,15 +121,19 @@ def known(name: str | None, names: Sequence[str], asked_by: str) -> str | None:
 
 def said_of(choice: Choice, names: Sequence[str]) -> Schema:
     """Return a schema with what is named; its uncertainty may be empty."""
-    one = ("error", "reference", "prediction", "uncertainty", "variance")
-    for part in (*one, "groups", "weight", "time"):
+    # single columns must be there
+    main = ("error", "reference", "prediction", "uncertainty", "variance")
+    for part in (*main, "groups", "weight", "time"):
         known(getattr(choice, part), names, choice.called(part))
-    exclusive = [*combinations(_UNCERTAIN, 2)]
-    exclusive += [("error", "reference"), ("error", "prediction")]
-    for first, second in exclusive:
-        if getattr(choice, first) and getattr(choice, second):
-            msg = f"Pass {choice.called(first)} or {choice.called(second)}, not both."
-            raise ColumnError(msg, first)
+
+    # of some parts, one takes the place of the other
+    rivals = [*combinations(_UNCERTAIN, 2)]
+    rivals += [("error", "reference"), ("error", "prediction")]
+    for part, rival in rivals:
+        if getattr(choice, part) and getattr(choice, rival):
+            msg = f"Pass {choice.called(part)} or {choice.called(rival)}, not both."
+            raise ColumnError(msg, part)
+
     made_of, levels = _made_of(choice, names)
     said = Schema(
         choice.uncertainty or choice.variance or "",

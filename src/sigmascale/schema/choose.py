@@ -66,12 +66,19 @@ def of_frame(frame: Any, choice: Choice) -> Schema:
     An index among the columns is told in a warning where all features are taken.
     """
     table = as_table(frame)
-    kinds = table.schema
-    numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    whole = [name for name in numeric if kinds[name].is_integer()]
-    counting = [name for name in whole if counts(table[name])]
-    texts = [name for name in kinds if name not in numeric and choice.all_features]
-    labelled = [name for name in texts if _holds_labels(table[name])]
+
+    # what the columns hold
+    numeric = []
+    counting = []
+    labelled = []
+    for name, kind in table.schema.items():
+        if kind.is_numeric():
+            numeric.append(name)
+            if kind.is_integer() and counts(table[name]):
+                counting.append(name)
+        elif choice.all_features and _holds_labels(table[name]):
+            labelled.append(name)
+
     schema = find(choice, table.columns, numeric, counting, labelled, errors=False)
     if schema.texts_left_out:
         warn(

@@ -89,13 +89,16 @@ def families(names: Sequence[str], numeric: Collection[str]) -> list[Family]:
     ('yhat_lower', 'yhat_upper')
     """
     numbers = [name for name in names if name in numeric]
-    found = _intervals_of_observations(numbers)
+    together = _intervals_of_observations(numbers)
     if any(name.lower() in _SMILES for name in names):
-        found += _of_chemprop(numbers)
-    for look in (_members, _intervals, _quantiles):
-        taken = {name for family in found for name in family.columns}
-        found += look([name for name in numbers if name not in taken], numbers)
-    return found
+        together += _of_chemprop(numbers)
+    # a column belongs to one family
+    for look_for in (_members, _intervals, _quantiles):
+        free = list(numbers)
+        for family in together:
+            free = [name for name in free if name not in family.columns]
+        together += look_for(free, numbers)
+    return together
 
 
 def is_no_deviation(name: str) -> bool:
@@ -110,18 +113,20 @@ def is_no_deviation(name: str) -> bool:
     [True, True, False, False]
     """
     words = words_of(name)
-    if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"}:
-        return True
-    if words & (_ONE_SIDED | _MEAN_ERRORS):
+    limits = {*_LIMITS, *_LIMITS.values()} - {"l", "u"}
+    if words & (limits | _ONE_SIDED | _MEAN_ERRORS):
         return True
     if _LOGARITHM.search(name) or _SEVERAL.search(name):
         return True
     if words & _MADE and read_name(name).part == "error":
         return True
-    parts = _LEVEL.fullmatch(name)
-    return parts is not None and bool(
-        words_of(f"{parts[1]} {parts[3]}") & _QUANTILE_WORDS
-    )
+
+    # a number may be the level of a quantile, if the words around it say so
+    match = _LEVEL.fullmatch(name)
+    if match is None:
+        return False
+    around = words_of(f"{match[1]} {match[3]}")
+    return bool(around & _QUANTILE_WORDS)
 
 
 def _is_of_target(quantity: frozenset[str], names: Sequence[str]) -> bool:
@@ -145,30 +150,35 @@ def _members(names: Sequence[str], every: Sequence[str]) -> list[Family]:
     """Return columns of predictions that are called alike but for a number."""
     numbered = _counted(names)
     # where true values or uncertainties count as well, there are several targets
-    others = []
+    numbers_of_targets = []
     for (head, tail), columns in numbered.items():
         if read_name(f"{head} {tail}").part not in ("", "prediction"):
-            others.append(set(columns))
+            numbers_of_targets.append(set(columns))
 
-    found = []
+    ensembles = []
     for (head, tail), columns in numbered.items():
-        whole = len(columns) == max(columns) - min(columns) + 1 >= LEAST_MEMBERS
-        whole |= len(columns) >= LEAST_MEMBERS and "seed" in words_of(head)  # as 7, 42
-        own = [name for name in every if name not in columns.values()]
-        if whole and _are_members(head, tail, own) and set(columns) not in others:
+        # numbers without gaps, or seeds, which may be any, as 7 and 42
+        span = max(columns) - min(columns) + 1
+        is_complete = len(columns) == span or "seed" in words_of(head)
+        if len(columns) < LEAST_MEMBERS or not is_complete:
+            continue
+        others = [name for name in every if name not in columns.values()]
+        is_of_targets = set(columns) in numbers_of_targets
+        if _are_members(head, tail, others) and not is_of_targets:
             in_order = [columns[number] for number in sorted(columns)]
             choice = {"members": (f"{head}*{tail}",)}
             words = "look like members of an ensemble"
-            found.append(Family(tuple(in_order), words, choice))
-    return found
+            ensembles.append(Family(tuple(in_order), words, choice))
+    return ensembles
 
 
 def _counted(names: Iterable[str]) -> dict[tuple[str, str], dict[int, str]]:
     """Return columns by what stands before and after a number, and by that number."""
     numbered: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for name in names:
-        if parts := _COUNTED.fullmatch(name):
-            numbered[parts[1], parts[3]][int(parts[2])] = name
+        if match := _COUNTED.fullmatch(name):
+            head, number, tail = match.groups()
+            numbered[head, tail][int(number)] = name
     return numbered
 
 
@@ -213,31 +223,34 @@ def _intervals(names: Sequence[str], every: Sequence[str]) -> list[Family]:
     widest_first = sorted(
         share_of_pair, key=lambda pair: share_of_pair[pair] or 0.0, reverse=True
     )
-    found = []
+    intervals = []
     for pair in widest_first:
         choice = {"interval": pair, "interval_coverage": share_of_pair[pair]}
-        found.append(Family(pair, "look like limits of intervals", choice))
-    return found
+        intervals.append(Family(pair, "look like limits of intervals", choice))
+    return intervals
 
 
 def _other_limit(name: str, low: str, high: str) -> str:
     """Return the name in which the upper limit stands for the lower one, if any."""
-    word = re.compile(rf"(?<![a-z]){low}(?![a-z])", re.I)
-    matches = word.search(name)
-    if matches is None:
+    match = re.search(rf"(?<![a-z]){low}(?![a-z])", name, re.I)
+    if match is None:
         return ""
-    text = matches[0]
-    other = high.upper() if text.isupper() and len(text) > 1 else high
-    other = other.title() if text.istitle() else other
-    return name[: matches.start()] + other + name[matches.end() :]
+    # in letters as large as those of the lower one: LO and HI, Lower and Upper
+    word = match[0]
+    if word.istitle():
+        high = high.title()
+    elif word.isupper():
+        high = high.upper()
+    return name[: match.start()] + high + name[match.end() :]
 
 
 def _are_limits(name: str, low: str, others: Sequence[str]) -> bool:
     """Return whether the lower of two columns is one of a prediction's limits."""
     words = {word.rstrip("0123456789") for word in words_of(name)} - {""}
-    quantity = frozenset(words - {low} - _OF_LIMITS - _PREDICTED)
-    said = bool(words & (_OF_LIMITS | _PREDICTED)) or low in _PLAIN_LIMITS
-    return said and _is_of_target(quantity, others)
+    of_predictions = _OF_LIMITS | _PREDICTED
+    is_said = bool(words & of_predictions) or low in _PLAIN_LIMITS
+    quantity = frozenset(words - {low} - of_predictions)
+    return is_said and _is_of_target(quantity, others)
 
 
 def _share_of(name: str) -> float | None:
@@ -246,11 +259,12 @@ def _share_of(name: str) -> float | None:
     >>> _share_of("AutoARIMA-lo-95"), _share_of("lower_0.9"), _share_of("yhat_lower")
     (0.95, 0.9, None)
     """
-    told = _SHARE.search(name)
-    if told is None:
+    match = _SHARE.search(name)
+    if match is None:
         return None
-    share = float(told[1])
-    share = share / 100 if share > 1 else share
+    share = float(match[1])
+    if share > 1:  # in per cent
+        share = share / 100
     return share if 0.5 <= share < 1 else None
 
 
@@ -259,26 +273,30 @@ def _share_of(name: str) -> float | None:
 
 def _quantiles(names: Sequence[str], every: Sequence[str]) -> list[Family]:
     """Return columns whose numbers are levels: 0.05, 0.5, 0.95; or 5, 50, 95."""
+    # columns by what stands before and after a number, and by that number
     alike: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for name in names:
-        if parts := _LEVEL.fullmatch(name):
-            alike[parts[1], parts[3]][parts[2]] = name
-    found = []
+        if match := _LEVEL.fullmatch(name):
+            head, number, tail = match.groups()
+            alike[head, tail][number] = name
+
+    quantiles = []
     for (head, tail), columns in alike.items():
+        # numbers are levels if a word says so, or if they are fractions
         words = words_of(f"{head} {tail}")
         is_said = bool(words & _QUANTILE_WORDS) or tail == "%"
-        if not is_said and not all("." in text for text in columns):
+        if not is_said and not all("." in number for number in columns):
             continue
         levels = _levels(list(columns), is_said=is_said)
         others = [name for name in every if name not in columns.values()]
         quantity = words - _QUANTILE_WORDS - _PREDICTED - {"y"}
         if levels and _is_of_target(quantity, others):
             by_level = sorted(zip(levels, columns.values(), strict=True))
-            columns_in_order = tuple(name for _, name in by_level)
-            named = tuple(f"{name}={level:g}" for level, name in by_level)
-            choice = {"quantile_columns": named}
-            found.append(Family(columns_in_order, "look like quantiles", choice))
-    return found
+            in_order = tuple(name for _, name in by_level)
+            with_levels = tuple(f"{name}={level:g}" for level, name in by_level)
+            choice = {"quantile_columns": with_levels}
+            quantiles.append(Family(in_order, "look like quantiles", choice))
+    return quantiles
 
 
 def _levels(texts: Sequence[str], *, is_said: bool) -> list[float]:
@@ -290,16 +308,21 @@ def _levels(texts: Sequence[str], *, is_said: bool) -> list[float]:
     ... )
     ([0.05, 0.5, 0.95], [0.025, 0.975])
     """
-    readings = [[float(text) for text in texts]]
+    # as they are, in per cent, or as digits behind the point: 025 and 975
+    numbers = [float(text) for text in texts]
+    readings = [numbers]
     if is_said:
-        readings.append([float(text) / 100 for text in texts])
+        readings.append([number / 100 for number in numbers])
     if is_said and all(text.isdigit() for text in texts):
         readings.append([float(f"0.{text}") for text in texts])
+
+    # the first that are levels, two of which are the ends of an interval
     for levels in readings:
-        inside = all(0 < level < 1 for level in levels)
+        are_shares = all(0 < level < 1 for level in levels)
         rounded = {round(level, 9) for level in levels}
         mirrored = {round(1 - level, 9) for level in levels}
-        if inside and len(rounded) == len(texts) >= 2 and rounded & mirrored - {0.5}:
+        are_different = len(rounded) == len(texts) >= 2
+        if are_shares and are_different and rounded & mirrored - {0.5}:
             return levels
     return []
 
@@ -309,11 +332,13 @@ def _levels(texts: Sequence[str], *, is_said: bool) -> list[float]:
 
 def _of_chemprop(names: Sequence[str]) -> list[Family]:
     """Return what chemprop writes: two models, or `_unc` beside what it overwrites."""
-    found = []
+    written = []
     two = [name for name in names if name.endswith(("_model_0", "_model_1"))]
-    if len(two) == 2 and f"{two[0][:-1]}2" not in names:  # more are found as others are
-        choice = {"members": (f"{two[0][:-1]}*",)}
-        found.append(Family(tuple(two), "look like members of an ensemble", choice))
+    if len(two) == 2:
+        head = two[0][:-1]
+        if f"{head}2" not in names:  # more are found as others are
+            words = "look like members of an ensemble"
+            written.append(Family(tuple(two), words, {"members": (f"{head}*",)}))
     for name in names:
         target = name.removesuffix("_unc")
         if target != name and target in names:
@@ -321,5 +346,5 @@ def _of_chemprop(names: Sequence[str]) -> list[Family]:
                 "is a variance if chemprop wrote it (after its quantile or conformal "
                 f"calibration a half-width), and {quoted(target)} holds predictions"
             )
-            found.append(Family((name,), words, {"variance": name}, is_sure=True))
-    return found
+            written.append(Family((name,), words, {"variance": name}, is_sure=True))
+    return written

@@ -52,14 +52,18 @@ def guessed(
         "uncertainty": said.uncertainty,
     }
 
-    # columns that may play each part; those that say an uncertainty together play none
-    one_each = (said.groups, said.weight, said.time, *named.values())
+    # columns that have no part yet; those that say an uncertainty together get none
     no_part = {*choice.features, *choice.labels, *choice.exclude, *said.made_of}
-    no_part.update(name for name in one_each if name)
-    others = [name for name in names if name in numeric and name not in no_part]
-    together = families([name for name in names if name not in no_part], others)
-    related = {name for family in together for name in family.columns}
-    free = read_names(name for name in others if name not in related)
+    no_part.update(filter(None, (said.groups, said.weight, said.time)))
+    no_part.update(filter(None, named.values()))
+    open_names = [name for name in names if name not in no_part]
+    free_names = [name for name in open_names if name in numeric]
+    together = families(open_names, free_names)
+    for family in together:
+        free_names = [name for name in free_names if name not in family.columns]
+    free = read_names(free_names)
+
+    # columns that may play each part
     may: dict[str, list[NamedColumn]] = {part: [] for part in named}
     for column in free:
         if column.part in may:
@@ -186,24 +190,28 @@ def _unclear(
     hints = dict(may)
     if "uncertainty" in lacking:
         # which z_err may be, too, and E may not
-        hints["uncertainty"] = _deviations([x for x in may["error"] if not x.weak])
+        errors = [column for column in may["error"] if not column.weak]
+        hints["uncertainty"] = _deviations(errors)
     told: list[NamedColumn] = []
     for part in way:
         told += hints[part]
-    by_likeness = sorted(free, key=lambda x: likeness(x, told), reverse=True)
-    nearest = by_likeness[:MOST_SETS]
+
+    def likeness_to_told(column: NamedColumn) -> float:
+        return likeness(column, told)
+
+    nearest = sorted(free, key=likeness_to_told, reverse=True)[:MOST_SETS]
     near = _deviations([column for column in free if column in nearest])
     if not hints["uncertainty"]:  # but no column without anything of one
         hints["uncertainty"] = [column for column in near if sounds_like_u(column)]
     hinted = [part for part in way if part != "uncertainty" or hints[part]]
-    sets: list[ColumnSet] = []
-    if told:
-        near_of = dict.fromkeys(hinted, near)
+
+    # the sets that these columns make, if any name tells something
+    could_play = {part: hints[part] or near for part in hinted}
+    if "reference" in could_play and not hints["reference"]:
         # a prediction is no true value, be it beside others that are taken
-        near_of["reference"] = [x for x in near if x.part != "prediction"]
-        sets = best_sets(
-            hinted, {part: hints[part] or near_of[part] for part in hinted}
-        )
+        no_predictions = [column for column in near if column.part != "prediction"]
+        could_play["reference"] = no_predictions
+    sets = best_sets(hinted, could_play) if told else []
     best = sets[0] if sets else {}
 
     # the part to ask for: one that is lacking, that differs, or that fits worst
@@ -213,6 +221,7 @@ def _unclear(
     part = (*lacking, *differ, *odd, "uncertainty")[0]
     rivals = _candidates(part, sets)
 
+    # what to pass, for example, with another part that would do as well
     asked = [part for part in way if not (may[part] and may[part][0].named)]
     could = f"; it could be {listed(map(quoted, rivals))}" if rivals else ""
     instead = {"uncertainty": "variance", "reference": "error"}.get(part)

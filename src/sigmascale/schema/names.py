@@ -91,8 +91,8 @@ def read_name(name: str) -> NamedColumn:
     if letter := _LETTERS.get(plain_text(name)):
         return NamedColumn(name, letter, weak=True)
     words = words_of(name)
-    told = {_PART_OF[word] for word in words if word in _PART_OF}
-    part = next((part for part in WORDS if part in told), "")
+    parts = {_PART_OF[word] for word in words if word in _PART_OF}
+    part = next((part for part in WORDS if part in parts), "")
     stem = words - set(_PART_OF) - _FILLERS
     return NamedColumn(name, part, stem, weak=part == "variance")
 
@@ -129,10 +129,14 @@ def read_names(names: Iterable[str]) -> list[NamedColumn]:
     columns = [read_name(name) for name in names]
     truths = {column.stem for column in columns if column.part == "reference"}
     guesses = {column.stem for column in columns if column.part == "prediction"}
-    texts = {plain_text(column.name) for column in columns}
-    lonely = set() if {"r", "v"} <= texts else {"r", "v"}  # letters that tell nothing
+
+    # letters that tell nothing: r and v without each other, e beside predictions
+    lonely = {"r", "v"}
+    if lonely <= {plain_text(column.name) for column in columns}:
+        lonely = set()
     if guesses:
         lonely.add("e")
+
     beside = []
     for column in columns:
         words = words_of(column.name)
@@ -152,9 +156,12 @@ def likeness(column: NamedColumn, others: Iterable[NamedColumn]) -> float:
     """Return how much of its quantity a column shares with others."""
     total = 0.0
     for other in others:
-        if other is not column:
-            a, b = column.stem, other.stem
-            total += 1.0 if a == b else len(a & b) / len(a | b)
+        if other is column:
+            continue
+        if other.stem == column.stem:  # which may have no word
+            total += 1.0
+        else:
+            total += len(column.stem & other.stem) / len(column.stem | other.stem)
     return total
 
 

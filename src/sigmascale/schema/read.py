@@ -16,11 +16,8 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..forms import of_members, of_quantiles
 from ..predictions import Predictions
 
-_NOT_KEPT = (
-    "left_out",
-    "texts_left_out",
-    "guessed",
-)  # how columns were found, which no file needs
+# How columns were found, which no file needs.
+_NOT_KEPT = ("left_out", "texts_left_out", "guessed")
 MOST_LABELS = 30  # of text that is a feature where all are taken
 ROWS_A_LABEL = 10  # on average, which such text must have
 _LISTS = ("levels", "numbers", "labels", "error", "made_of")
@@ -131,18 +128,24 @@ class Schema:
 
     def _predicted(self, column: Callable[[str | None], Any]) -> tuple[Any, Any]:
         """Return predictions and uncertainties, of what they are made of."""
+        # of members or quantiles; the prediction may be a column all the same
         if self.made_of:
-            parts = [check_column(column(name), name) for name in self.made_of]
-            middle, y_std = self.made_values(np.column_stack(parts))
+            columns = [check_column(column(name), name) for name in self.made_of]
+            middle, y_std = self.made_values(np.column_stack(columns))
             is_made = self.prediction == self.made[0]
             return (middle if is_made else column(self.prediction)), y_std
+
+        y_pred = column(self.prediction)
         if not self.is_variance:
-            return column(self.prediction), column(self.uncertainty)
-        variance = check_column(column(self.uncertainty), self.uncertainty)
-        must, remedy = "at least 0, as variances are", "Drop or repair these rows."
-        negative = variance < 0
-        refuse_values(negative, variance, self.uncertainty, must, remedy, "negative")
-        return column(self.prediction), np.sqrt(variance)
+            return y_pred, column(self.uncertainty)
+
+        # the roots of variances
+        name = self.uncertainty
+        variance = check_column(column(name), name)
+        must = "at least 0, as variances are"
+        remedy = "Drop or repair these rows."
+        refuse_values(variance < 0, variance, name, must, remedy, "negative")
+        return y_pred, np.sqrt(variance)
 
     # -- kept in files -----------------------------------------------------------------
 
@@ -180,6 +183,7 @@ class Schema:
         return f"{'; '.join(words)}; features: {features}"
 
     def _uncertainty_in_words(self) -> str:
+        """Return the uncertainty as it is made of columns: u, sqrt(s2), or members."""
         name = shorten(self.uncertainty)
         if self.made_of:
             kind = "quantiles" if self.levels else "members"
@@ -199,9 +203,14 @@ def _is_right(kept: Any) -> bool:
         return False
     if not all(isinstance(kept[name], list | tuple) for name in _LISTS):
         return False
-    columns = [kept[name] for name in kept if name not in (*_LISTS, *_NO_NAMES)]
-    for name in _LISTS[1:]:
-        columns += kept[name]
+
+    # all but levels, and what is no column, are names of columns, one or a list
+    columns = []
+    for name, value in kept.items():
+        if name in _LISTS and name not in _NO_NAMES:
+            columns += value
+        elif name not in _NO_NAMES:
+            columns.append(value)
     are_names = all(isinstance(column, str | None) for column in columns)
     return are_names and isinstance(kept["is_variance"], bool)
 
