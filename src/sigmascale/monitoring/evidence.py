@@ -65,7 +65,7 @@ class Path(NamedTuple):
 
     def until(self, end: int) -> Path:
         """Return the beginning of it."""
-        return Path(*(each[:end] for each in self))
+        return Path(*(array[:end] for array in self))
 
 
 @stored(
@@ -125,32 +125,50 @@ class Bets:
         refuse_if(are_unpaid, "evidence must be what units have paid")
 
     def follow(self, growth: Floats, facts: Floats) -> Path:
-        """Return the evidence after each unit; nothing is changed."""
+        """Return the evidence after each unit; nothing is changed.
+
+        With G_k the sum of the growth up to unit k, and p_j the part of the stake that
+        starts to bet with unit j, a stake of 1 has become, after unit k,
+
+            Σ_{j≤k} p_j exp(G_k − G_{j−1}) + what had started before · exp(G_k).
+        """
         units = self.n_units + np.arange(float(len(growth)))
-        since = np.cumsum(growth, axis=0)
-        # each start time's part of the stake, as if it had been there from the first
+        total = np.cumsum(growth, axis=0)  # G_k
+        before = total - growth
+
+        # ln of p_j exp(−G_{j−1}): each part as if it had been there from the first
         share = -np.expm1(-np.log1p(1 / (_PATIENCE + units)) / 2)  # of what is left
-        begun = np.log(not_started(units) * share)[:, None, None] - (since - growth)
+        begun = np.log(not_started(units) * share)[:, None, None] - before
         begun[0] = np.logaddexp(begun[0], self.started)
-        sizes = since + np.logaddexp.accumulate(begun, axis=0)
+        sizes = total + np.logaddexp.accumulate(begun, axis=0)
+
+        # of each kind: what its sizes own, and the stake that has not been bet
         owned = np.logaddexp.reduce(sizes + self.stakes, axis=2)
         not_bet = np.log(not_started(units + 1))[:, None]
         waiting = not_bet + np.logaddexp.reduce(self.stakes, axis=1)
         return Path(growth, facts, np.logaddexp(owned, waiting), sizes)
 
     def keep(self, path: Path, units: Units) -> None:
-        """Take over the end of a path, that of these units."""
+        """Take over the end of a path, that of these units.
+
+        A change most likely started where the sum of all growth was lowest: before one
+        of these units, or where it was known to be.
+        """
+        # the unit before which the sum is lowest, and whether it has ever been lower
         growth = path.growth
         before = np.cumsum(growth, axis=0) - growth
-        at = before.argmin(axis=0)
-        least = np.take_along_axis(before, at[None], axis=0)[0]
-        is_lowest = least < -self.gained  # than it has ever been
+        lowest = before.argmin(axis=0)
+        least = np.take_along_axis(before, lowest[None], axis=0)[0]
+        is_new = least < -self.gained
+
+        # facts since then
         total = path.facts.sum(axis=0)
         earlier = np.cumsum(path.facts, axis=0) - path.facts
-        since = total[:, None] - earlier[at, np.arange(len(at))[:, None]]
-        self.facts = np.where(is_lowest[..., None], since, self.facts + total[:, None])
-        self.gained = growth.sum(axis=0) + np.where(is_lowest, -least, self.gained)
-        self.start = np.where(is_lowest, units["row"][at], self.start)
+        since = total[:, None] - earlier[lowest, np.arange(len(lowest))[:, None]]
+        self.facts = np.where(is_new[..., None], since, self.facts + total[:, None])
+
+        self.gained = growth.sum(axis=0) + np.where(is_new, -least, self.gained)
+        self.start = np.where(is_new, units["row"][lowest], self.start)
         self.started = path.sizes[-1]
         self.n_units += len(growth)
 
@@ -238,17 +256,24 @@ class Watched:
 
     def look_at(self, units: Units) -> tuple[Path, Floats]:
         """Return what units pay and the evidence after each; and the ranks of sizes."""
-        ranked = units if self.name is None else units.unsigned
+        # what each unit pays on each kind and size of change
+        bets: Any
+        if self.name is None:
+            ranked, bets = units, slice(None)
+        else:
+            ranked, bets = units.unsigned, _IN_REGIONS
         payment = self.urns.pay(ranked, self._kinds(units))
-        bets: Any = slice(None) if self.name is None else _IN_REGIONS
+
         # the regions of each unit; what is unknown is in none
         members = np.vstack([self.members, np.zeros((1, self.members.shape[1]))])
-        inside = members[self._parts(units)][:, None, :, None]
+        is_inside = members[self._parts(units)][:, None, :, None]
+
+        # a unit pays in its own regions alone: axes are units, kinds, regions, sizes
         n = len(units)
         n_sizes = self.evidence.stakes.shape[1]
         logs = np.log(payment.ratios[:, bets]).reshape(n, -1, 1, n_sizes)
-        growth = (logs * inside).reshape(n, -1, n_sizes)
-        facts = payment.facts[:, None, None] * inside
+        growth = (logs * is_inside).reshape(n, -1, n_sizes)
+        facts = payment.facts[:, None, None] * is_inside
         facts = np.repeat(facts, logs.shape[1], axis=1).reshape(n, -1, N_FACTS)
         return self.evidence.follow(growth, facts), payment.places
 

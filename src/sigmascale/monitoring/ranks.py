@@ -58,13 +58,14 @@ def _column(value: Any) -> Any:
 
     Numbers may be missing.
     """
-    kinds = {type(each) for each in value} if isinstance(value, list) else set()
+    cells = value if isinstance(value, list) else []
+    kinds = {type(cell) for cell in cells}
     if str in kinds:
         return np.array(many(text)(value))
     if type(None) not in kinds:
         return integers(value) if kinds == {int} else floats(value)
-    missing = np.array([each is None for each in value])
-    return np.where(missing, np.nan, floats([each or 0.0 for each in value]))
+    is_missing = np.array([cell is None for cell in cells])
+    return np.where(is_missing, np.nan, floats([cell or 0.0 for cell in cells]))
 
 
 @stored(columns=by_name(_column))
