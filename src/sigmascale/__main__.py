@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import traceback
@@ -25,12 +26,7 @@ STOPPED = 128  # and the number of the signal that stopped it
 def main() -> NoReturn:
     """Run the command line in a process of its own; see the exit codes in `options`."""
     _open_streams()
-    for each in ("SIGTERM", "SIGHUP"):  # so that nothing half-written is left
-        number = getattr(signal, each, None)  # Windows has no terminal to hang up
-        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, _stop)
-    if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    _catch_signals()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -73,18 +69,32 @@ def _run() -> int:
 
 def _told(command: Command) -> int:
     """Run a command, print what it found, and return the exit code."""
-    found = command.run()
-    to = sys.stderr if getattr(command, "output", "") == "-" else sys.stdout
+    result = command.run()
+    # words stand aside where a table or a recalibrator goes to standard output
+    stream = sys.stderr if getattr(command, "output", "") == "-" else sys.stdout
     if command.json:
-        text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
+        text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
         # what JSON leaves of control characters, and bytes that are no text
-        text = INVISIBLE.sub(
-            lambda x: x[0] if x[0] == "\n" else f"\\u{ord(x[0]):04x}", text
-        )
-        print(text, file=to)
-    elif found.words and not command.quiet:
-        print(visible(found.words), file=to)
-    return found.code
+        print(INVISIBLE.sub(_escaped, text), file=stream)
+    elif result.words and not command.quiet:
+        print(visible(result.words), file=stream)
+    return result.code
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return a character as JSON escapes it; lines of JSON stay lines."""
+    character = match[0]
+    return character if character == "\n" else f"\\u{ord(character):04x}"
+
+
+def _catch_signals() -> None:
+    """End in good order when the system says so."""
+    for name in ("SIGTERM", "SIGHUP"):  # so that nothing half-written is left
+        number = getattr(signal, name, None)  # Windows has no terminal to hang up
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _stop)
+    if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def _open_streams() -> None:
@@ -99,6 +109,7 @@ def _open_streams() -> None:
 
 
 def _stop(number: int, frame: Any) -> NoReturn:
+    """End with the code of a signal, and clear up on the way."""
     sys.exit(STOPPED + number)
 
 
@@ -112,25 +123,29 @@ def _flush() -> None:
 
 
 def _words(problem: Exception) -> str:
+    """Return what a user is told of a problem that they can mend."""
     if isinstance(problem, MemoryError):
         return "the memory of this machine does not suffice."
     if isinstance(problem, OSError) and problem.strerror:
-        return ": ".join(str(w) for w in (problem.filename, problem.strerror) if w)
+        file = f"{problem.filename}: " if problem.filename else ""
+        return f"{file}{problem.strerror}"
     if isinstance(problem, ImportError):
         return f'{problem}. The packages come with pip install ".[app]" in a checkout.'
     return str(problem)
 
 
 def _tell(words: str) -> None:
+    """Print an error in one line."""
     print(f"error: {visible(' '.join(words.split()))}", file=sys.stderr)
 
 
 def _warn_once() -> Callable[..., None]:
-    told: set[str] = set()
+    """Return what takes the place of `warnings.showwarning`: each in one line, once."""
+    printed: set[str] = set()
 
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in told:
-            told.add(str(message))
+        if str(message) not in printed:
+            printed.add(str(message))
             print(f"warning: {visible(str(message))}", file=sys.stderr)
 
     return warn

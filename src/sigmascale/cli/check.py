@@ -71,26 +71,36 @@ class Check(Columns, Reading):
         from .table import InputTable, load_fitted
         from .tables import refuse_input
 
-        for written, endings in (
+        for output, endings in (
             (self.report, (".html", ".htm")),
             (self.card, (".html", ".htm", ".md", ".json")),
             (self.badge, (".svg",)),
         ):
-            if written is not None:
-                refuse_input(written, self.files, *endings)
+            if output is not None:
+                refuse_input(output, self.files, *endings)
+
+        # the rows
         recalibrator = was = after = None
         if self.recalibrator is not None:
             recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was)
-        how: dict[str, Any] = {"tolerance": self.tolerance, "rng": self.seed}
-        how |= {"confidence": self.confidence, "level": self.level}
-        how["claim"] = self.claim
         p = table.predictions()
+
+        # their verdicts, and those of what the recalibrator makes of them
+        judging: dict[str, Any] = {
+            "tolerance": self.tolerance,
+            "confidence": self.confidence,
+            "level": self.level,
+            "claim": self.claim,
+            "rng": self.seed,
+        }
         with table.told(), working("judging the uncertainties"):
-            before = validate(p, **how)
+            before = validate(p, **judging)
             if recalibrator is not None:
-                after = validate(recalibrator.apply(p), **how)
+                after = validate(recalibrator.apply(p), **judging)
         final = before if after is None else after
+
+        # all of it in words, and for machines
         told = {"data": table.to_dict(), **self._told(before)}
         words = [wrapped(*table.about_columns()), ""]
         if after is not None:
@@ -110,6 +120,8 @@ class Check(Columns, Reading):
             words += ["", wrapped(f"Over time: {state.words}")]
         if self.scores:
             words += ["", str(final.scores)]
+
+        # files that were asked for
         words += reported(self, before, after, recalibrator)
         words += self._cards(table, before, after, recalibrator)
         code = self._code(final.answer)
@@ -158,9 +170,10 @@ def judging_options(command: Check) -> dict[str, Any]:
 
     Only how columns are read and judged: no file is named, and none is written.
     """
-    kept = _names_of_reading() | {"tolerance", "claim", "level", "confidence", "seed"}
+    names = _names_of_reading()
+    names |= {"tolerance", "claim", "level", "confidence", "seed"}
     said = command.to_json()
-    return {name: value for name, value in said.items() if name in kept}
+    return {name: value for name, value in said.items() if name in names}
 
 
 def _names_of_reading() -> set[str]:
@@ -175,8 +188,8 @@ def _sha256_of_files(files: tuple[str, ...]) -> str | None:
     for file in files:
         if not Path(file).is_file():
             return None
-        with Path(file).open("rb") as read:
-            while block := read.read(2**20):
+        with Path(file).open("rb") as opened:
+            while block := opened.read(2**20):
                 digest.update(block)
     return digest.hexdigest()
 
@@ -190,13 +203,17 @@ def in_options(
     """
     from .fit import Fit
 
-    said: dict[str, Any] = {
-        name: getattr(command, name) for name in _names_of_reading()
-    }
+    # the options of the command, and what a fit needs beside them
+    said: dict[str, Any] = {}
+    for name in _names_of_reading():
+        said[name] = getattr(command, name)
     if remembered is not None:
         said |= _options_of(remembered)
-    said |= {"files": getattr(command, "files", ())}
-    said |= {"output": "r.json", "test_share": 0.3}
+    said["files"] = getattr(command, "files", ())
+    said["output"] = "r.json"
+    said["test_share"] = 0.3
+
+    # each step as words, or as a line of a fit
     steps = []
     for step in validation.next_steps:
         if step.how is None:
