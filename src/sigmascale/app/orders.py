@@ -158,9 +158,11 @@ def _head(file: str, made: Any, new: list[str]) -> dict[str, Any]:
 
 
 def _judged(step: str, before: Validation, after: Validation | None) -> dict[str, Any]:
-    """Return verdicts in words, and their pictures as files."""
+    """Return verdicts in words, and their pictures as files of this step."""
     first = [pictures.certificate(before, after), pictures.forest(before, after)]
     sketches = [*first, *pictures.along(before, after)]
+
+    # each picture with its size on the page, in pixels
     figures = []
     Path("figures").mkdir(exist_ok=True)
     for number, picture in enumerate(pictures.draw(sketches, alone=True)):

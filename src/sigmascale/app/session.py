@@ -247,7 +247,7 @@ class Session:
         self._start(step, step, work)
 
     def _check(self, fields: Fields) -> list[Fields]:
-        """Return what judges the table."""
+        """Return what judges the table, by its fields and those of this run."""
         table = self._slot("table")
         report = self._free(f"{_stem(table.file)}_report.html")
         card = self._free(f"{_stem(table.file)}_card.html")

@@ -142,9 +142,9 @@ class Check(Columns, Reading):
                 "file": ", ".join(Path(file).name for file in self.files),
                 "file_sha256": _sha256_of_files(self.files),
             }
-            how = {"before": before if after else None, "recalibrator": recalibrator}
+            stages = {"before": before if after else None, "recalibrator": recalibrator}
             with working("writing the card"):
-                write_card(self.card, final, **how, about=about)
+                write_card(self.card, final, **stages, about=about)
             words.append(f"Card: {self.card}")
         if self.badge is not None:
             write_text(Path(self.badge), badge(final))

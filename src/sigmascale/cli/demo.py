@@ -120,6 +120,7 @@ class Demo(Command):
         from ..predictions import Predictions
         from .tables import write
 
+        # tables as people have them: errors, u, features, and which kind a molecule is
         data = make_molecules(self.rows, seed=self.seed)
         p = data.predictions
         half = self.rows // 2
@@ -129,6 +130,7 @@ class Demo(Command):
         write(table[:half].lazy(), first_file)
         write(table[half:].lazy(), second_file)
 
+        # the same as rows
         p = Predictions(y_std=p.y_std, error=p.error, features=features)
         first = p.take(np.arange(half))
         second = p.take(np.arange(half, self.rows))

@@ -297,6 +297,8 @@ class InputTable:
         with about(files), working("reading the table"):
             frame, kinds = read(files, command.separator, command.most)
             rows = TypedColumns(frame, command.decimal)
+
+            # which columns are what, and those that are made of others
             choice = chosen(command, **changed)
             if was is None:
                 schema = rows.find(choice)
@@ -305,6 +307,8 @@ class InputTable:
             for name in also:
                 known(name, rows.names, "--versus")
             rows = _with_made(rows, schema)
+
+            # the rows that were asked for, and whether their values can be used
             n_read = 0
             if command.where is not None:
                 n_read = frame.select(pl.len()).collect(engine="streaming").item()

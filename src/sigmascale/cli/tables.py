@@ -579,6 +579,8 @@ def write(
 ) -> None:
     """Write a table in the format of the file's name, whole or not at all."""
     kind = written_kind(path)
+
+    # columns of types that the format does not have
     for name, dtype in lazy.collect_schema().items():
         has_no_place = dtype == pl.Object
         if kind not in ("parquet", "ipc"):
@@ -591,6 +593,7 @@ def write(
                 f"{dtype}, as column {quoted(name)} holds. Drop it, or write .parquet."
             )
 
+    # a whole file in its format, packed if its name says so
     settings: dict[str, Any] = {}
     if kind in UNTYPED:
         settings["separator"] = separator or ("\t" if kind == "tsv" else ",")

@@ -304,7 +304,7 @@ class Follower:
 
     def check(self) -> None:
         """Refuse parts of a file that no follower has."""
-        wrong = not self.n_units and self.log_stretch != 0
-        refuse_if(wrong, "a follower without rows must not be stretched")
-        wrong = abs(self._missed - 0.5) > 0.5 + ROUNDING_OF_SHARES
-        refuse_if(wrong, "a follower must have missed a share of its rows")
+        is_moved = not self.n_units and self.log_stretch != 0
+        refuse_if(is_moved, "a follower without rows must not be stretched")
+        is_no_share = abs(self._missed - 0.5) > 0.5 + ROUNDING_OF_SHARES
+        refuse_if(is_no_share, "a follower must have missed a share of its rows")

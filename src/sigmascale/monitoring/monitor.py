@@ -241,22 +241,23 @@ class Neighbours:
 
     def look_at(self, ranks: Floats) -> None:
         """Take further ranks, from 0 to 1; those that are not known are left out."""
-        known = np.append(self.last, ranks)
-        known = known[known >= 0]  # neither -1 nor NaN
-        if known.size:
-            a, b = known[:-1], known[1:]
+        stream = np.append(self.last, ranks)
+        stream = stream[stream >= 0]  # neither -1 nor NaN
+        if stream.size:
+            a, b = stream[:-1], stream[1:]  # each rank, and the next one
             self.n += a.size
             self.sums = self.sums + np.array([a.sum(), b.sum(), a @ a, a @ b])
-            self.last = float(known[-1])
+            self.last = float(stream[-1])
 
     @property
     def are_alike(self) -> bool:
         """Whether neighbours resemble each other more than any others do."""
         if self.n < LEAST_UNITS:
             return False
-        first, second, square, product = self.sums / self.n
-        variance = max(square - first**2, 1e-12)
-        correlation = (product - first * second) / variance
+        # the means of a, b, a² and a b give their correlation
+        mean_a, mean_b, square, product = self.sums / self.n
+        variance = max(square - mean_a**2, 1e-12)
+        correlation = (product - mean_a * mean_b) / variance
         return bool(correlation > max(_ALIKE, _SURELY / math.sqrt(self.n)))
 
 
@@ -646,6 +647,7 @@ class Monitor:
 
     def _raise(self, watches: list[Watched], last: Floats, units: Units) -> None:
         """Raise the alarm of the kind that the rows since its start speak for most."""
+        # all rows are watched first; a region of a feature must clearly gain more
         gained = [watch.evidence.gained.max(axis=1) for watch in watches]
         of_features = [of_kinds.max() for of_kinds in gained[1:]]
         if max(of_features, default=-np.inf) > gained[0].max() + _LUCK:
@@ -654,6 +656,8 @@ class Monitor:
         else:
             at_watch = 0
             kind = int(last.argmax())
+
+        # what it has summed up since the change most likely started
         watch = watches[at_watch]
         at = watch.evidence.best(kind)
         facts = watch.evidence.facts[at]

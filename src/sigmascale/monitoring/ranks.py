@@ -91,9 +91,9 @@ class Units:
         lengths = {column.size for column in self.columns.values()}
         refuse_if(not needed <= set(self.columns), "units must have all their columns")
         refuse_if(len(lengths) > 1, "columns of units must have the same length")
-        known = [x for name, x in self.columns.items() if not name.startswith("of ")]
-        gaps = any(np.isnan(column).any() for column in known)
-        refuse_if(gaps, "features of units alone may be missing")
+        for name, column in self.columns.items():
+            has_gaps = not name.startswith("of ") and np.isnan(column).any()
+            refuse_if(has_gaps, "features of units alone may be missing")
 
     def to_state(self) -> dict[str, Any]:
         """Return what a file has: none for a number that is missing."""

@@ -153,7 +153,7 @@ def _ends(curve: EndsByFineness, top: float) -> tuple[Any, Any, Any]:
 
 
 def _ribbon(ax: Axes, curve: EndsByFineness, look: Look, name: str, top: float) -> None:
-    """Draw what lies between at least and at most."""
+    """Draw what lies between at least and at most, up to the top of the axes."""
     places, low, high = _ends(curve, top)
     low = np.minimum(low, high)
     colour = look["color"]
@@ -214,7 +214,7 @@ def _beside(
 
 
 def _perfect(ax: Axes, curve: EndsByFineness, top: float) -> None:
-    """Draw what a perfect u would reach."""
+    """Draw what a perfect u would reach, unless that is above the top of the axes."""
     dots: Look = {"color": INK, "linewidth": 1.2, "linestyle": (0, (1, 2)), "zorder": 5}
     factors = []
     for fineness in DRAWN_FINENESSES:

@@ -317,11 +317,12 @@ def _drawn(validation: Validation, before: Validation | None) -> dict[str, str]:
 
     stages = (validation,) if before is None else (before, validation)
     pictures = {}
+    sketches = (
+        ("certificate", (5.6, 3.3), plots.certificate, "How right, how finely"),
+        ("tenths", (3.6, 3.2), plots.tenths, "Error against u, in tenths"),
+    )
     with plots.drawing() as new_figure:
-        for name, size, paint, title in (
-            ("certificate", (5.6, 3.3), plots.certificate, "How right, how finely"),
-            ("tenths", (3.6, 3.2), plots.tenths, "Error against u, in tenths"),
-        ):
+        for name, size, paint, title in sketches:
             figure = new_figure(size)
             paint(*stages, ax=figure.subplots())
             pictures[name] = plots.svg(
@@ -460,7 +461,7 @@ def _number(value: Any, *, up: bool = False) -> str:
 
 
 class _Reader(HTMLParser):
-    """Reads the JSON of a page, and nothing else."""
+    """Reads the JSON of a page, which stands in an element of its own."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
