@@ -75,22 +75,23 @@ class Comparison(Result):
     @property
     def sentence(self) -> str:
         """Which is better, as far as that can be told."""
-        by, best = TITLES[self.main], shorten(self.best, 40)
+        by = TITLES[self.main]
+        best = shorten(self.best, 40)
         if len(self.alike) == len(self.names) - 1:
             return (
                 f"By {by}, it cannot be told which is better: {best} has the lowest, "
                 "perhaps by chance."
             )
-        others = listed(shorten(name, 40) for name in self.alike)
-        but = f"; it cannot be told from {others}" if self.alike else ""
+        alike = listed(shorten(name, 40) for name in self.alike)
+        but = f"; it cannot be told from {alike}" if self.alike else ""
         return f"By {by}, {best} is best{but}."
 
     def answer(self, name: str) -> str:
         """Whether one is "better" or "worse" than the first, or "cannot tell"."""
-        found = self.differences[name][self.main]
-        return (
-            "better" if found.high < 0 else "worse" if found.low > 0 else "cannot tell"
-        )
+        difference = self.differences[name][self.main]
+        if difference.high < 0:
+            return "better"
+        return "worse" if difference.low > 0 else "cannot tell"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, with the answer of each and the sentence."""
@@ -98,24 +99,23 @@ class Comparison(Result):
         return super().to_dict() | {"answers": answers, "sentence": self.sentence}
 
     def _cells(self) -> Cells:
-        names = list(self.scores[self.names[0]])
+        scored = list(self.scores[self.names[0]])  # coverage is the last
         rows = []
         for name, scores in self.scores.items():
-            numbers = [f"{scores[each]:.4g}" for each in names[:-1]]
-            rows.append(
-                [shorten(name, 30), *numbers, f"{100 * scores['coverage']:.1f}"]
-            )
-        return ["", *(TITLES[each] for each in names)], rows
+            numbers = [f"{scores[score]:.4g}" for score in scored[:-1]]
+            held = f"{100 * scores['coverage']:.1f}"
+            rows.append([shorten(name, 30), *numbers, held])
+        return ["", *(TITLES[score] for score in scored)], rows
 
     def _paired(self) -> Cells:
         """Return the differences to the first, as a table."""
         rows = []
-        for name, found in self.differences.items():
-            cells = [each.signed for each in list(found.values())[:2]]
-            rows.append([shorten(name, 30), *cells, self.answer(name)])
-        first = shorten(self.names[0], 20)
+        for name, differences in self.differences.items():
+            signed = [difference.signed for difference in differences.values()]
+            rows.append([shorten(name, 30), *signed[:2], self.answer(name)])
+        against = f"against {shorten(self.names[0], 20)}"
         by = TITLES[self.main]
-        return [f"against {first}", by, TITLES["nll"], f"by {by}"], rows
+        return [against, by, TITLES["nll"], f"by {by}"], rows
 
     @property
     def _intervals(self) -> str:
@@ -169,47 +169,53 @@ def compare(
     """
     level = check_fraction(confidence, "confidence")
     rows = _same_rows(predictions)
-    first = next(iter(rows.values()))
+    names = list(rows)
+    baseline = rows[names[0]]
     with quiet():
-        losses = {name: _losses(each) for name, each in rows.items()}
-    groups, weights = first.groups, first.weights
+        losses = {name: _losses(of_name) for name, of_name in rows.items()}
 
     def difference(score: str, one: str, other: str, level: float) -> Estimate:
         values = losses[one][score] - losses[other][score]
         # those of equal models differ by rounding alone
         values[np.abs(values) <= _SAME * np.abs(losses[other][score])] = 0
-        return mean_interval(values, confidence=level, groups=groups, weights=weights)
+        return mean_interval(
+            values,
+            confidence=level,
+            groups=baseline.groups,
+            weights=baseline.weights,
+        )
 
-    names = list(rows)
-    # intervals may be infinite, if too few rows were held out: these have no score
-    finite = [
-        score
-        for score in losses[names[0]]
-        if all(np.isfinite(each[score]).all() for each in losses.values())
-    ]
-    scored = [each for each in finite if each != "coverage"]
-    scores = {
-        name: {score: first.mean(each[score]) for score in finite}
-        for name, each in losses.items()
-    }
-    best = min(names, key=lambda name: scores[name][scored[0]])
-    # one error rate for all comparisons with the best
+    # the mean of each score that is finite for all: intervals may be infinite, if too
+    # few rows were held out
+    scores: dict[str, dict[str, float]] = {name: {} for name in names}
+    for score in losses[names[0]]:
+        if all(np.isfinite(losses[name][score]).all() for name in names):
+            for name in names:
+                scores[name][score] = baseline.mean(losses[name][score])
+
+    # how all others differ from the first
+    compared = [score for score in scores[names[0]] if score != "coverage"]
+    differences = {}
+    for name in names[1:]:
+        differences[name] = {
+            score: difference(score, name, names[0], level) for score in compared
+        }
+
+    # which cannot be told from the best, with one error rate for all together
+    main = compared[0]
+    best = min(names, key=lambda name: scores[name][main])
     together = 1 - (1 - level) / (len(names) - 1)
-    others = [name for name in names if name != best]
+    alike = []
+    for name in names:
+        if name != best and difference(main, name, best, together).low <= 0:
+            alike.append(name)
     return Comparison(
         scores=scores,
-        differences={
-            name: {each: difference(each, name, names[0], level) for each in scored}
-            for name in names[1:]
-        },
+        differences=differences,
         best=best,
-        alike=tuple(
-            name
-            for name in others
-            if difference(scored[0], name, best, together).low <= 0
-        ),
+        alike=tuple(alike),
         confidence=level,
-        units="rows" if groups is None else "groups",
+        units="rows" if baseline.groups is None else "groups",
     )
 
 
@@ -234,33 +240,40 @@ def _same_rows(predictions: Any) -> dict[str, Predictions]:
             f"{quoted(predictions)}."
         )
         raise InvalidInputError(msg, "no-predictions")
-    rows = {str(name): check_predictions(each) for name, each in predictions.items()}
-    (one, first), *others = rows.items()
-    for name, p in others:
-        wrong = _difference(first, p)
-        if wrong:
+    rows = {str(name): check_predictions(p) for name, p in predictions.items()}
+    baseline, *others = rows
+    for name in others:
+        what = _difference(rows[baseline], rows[name])
+        if what:
             msg = (
-                f"All predictions must be of the same rows; {quoted(one)} and "
-                f"{quoted(name)} have different {wrong}. Bring them into one order."
+                f"All predictions must be of the same rows; {quoted(baseline)} and "
+                f"{quoted(name)} have different {what}. Bring them into one order."
             )
-            raise InvalidInputError(msg, "other-rows", names=[one, name])
-    known: dict[str, Any] = {}
-    for field in ("groups", "weights"):
-        given = [getattr(p, field) for p in rows.values()]
-        known[field] = next((each for each in given if each is not None), None)
-    return {name: p._with(**known) for name, p in rows.items()}
+            raise InvalidInputError(msg, "other-rows", names=[baseline, name])
+
+    # groups and weights are those that any of them has
+    shared: dict[str, Any] = {"groups": None, "weights": None}
+    for p in reversed(rows.values()):
+        if p.groups is not None:
+            shared["groups"] = p.groups
+        if p.weights is not None:
+            shared["weights"] = p.weights
+    return {name: p._with(**shared) for name, p in rows.items()}
 
 
-def _difference(first: Predictions, p: Predictions) -> str:
+def _difference(one: Predictions, other: Predictions) -> str:
     """Return in what rows differ that cannot be the same ones; nothing if they may."""
-    if p.errors.shape != first.errors.shape:
-        return f"shapes, {first.errors.shape} and {p.errors.shape}"
-    if p.y_pred is not None and first.y_pred is not None:
-        near = _SAME * float(np.abs(first.target).max())
-        if np.abs(p.target - first.target).max() > near:
+    if other.errors.shape != one.errors.shape:
+        return f"shapes, {one.errors.shape} and {other.errors.shape}"
+    if other.y_pred is not None and one.y_pred is not None:
+        rounding = _SAME * float(np.abs(one.target).max())
+        if np.abs(other.target - one.target).max() > rounding:
             return "true values"
     for field in ("groups", "weights"):
-        one, other = getattr(first, field), getattr(p, field)
-        if one is not None and other is not None and not np.allclose(one, other):
+        of_one = getattr(one, field)
+        of_other = getattr(other, field)
+        if of_one is None or of_other is None:
+            continue
+        if not np.allclose(of_one, of_other):
             return field
     return ""

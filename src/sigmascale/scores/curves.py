@@ -23,7 +23,7 @@ from .._support.checks import (
     check_fraction,
 )
 from .._support.render import Cells, Result
-from .._support.weighting import WeightLine
+from .._support.weighting import WeightLine, ones_if_none
 from ..bins import bins_of, cut, cut_positions
 from ..predictions import Predictions, check_predictions
 from .intervals import within_groups
@@ -50,7 +50,8 @@ def depths_of(p: Predictions, kind: CurveKind) -> Floats:
 
 def rows_in_effect(p: Predictions, values: Floats) -> int:
     """Return how many independent rows of equal weight would tell as much."""
-    weights = np.ones(p.n_rows) if p.weights is None else p.weights
+    # (Σw)² / Σw²; with the correlation r within groups, (1 − r) Σw² + r Σ (Σ_group w)²
+    weights = ones_if_none(p.weights, p.n_rows)
     squares = float(np.sum(weights**2))
     if p.groups is not None:
         r = within_groups(values - values.mean(), p.groups)
@@ -181,14 +182,16 @@ def calibration_curve(
     """
     p = check_predictions(p)
     levels = np.linspace(0, 1, check_count(n_levels, "n_levels", least=2))
-    counted: Any = check_choice(kind, "kind", get_args(CurveKind))
+    checked_kind: Any = check_choice(kind, "kind", get_args(CurveKind))
     confidence = check_fraction(confidence, "confidence")
-    depths = depths_of(p, counted)
-    first = np.searchsorted(levels, depths)
-    counts = np.bincount(first, p.weights, minlength=levels.size)[: levels.size]
+
+    # the share of truths that each level holds, from the lowest level that does
+    depths = depths_of(p, checked_kind)
+    lowest = np.searchsorted(levels, depths)
+    counts = np.bincount(lowest, p.weights, minlength=levels.size)[: levels.size]
     observed = np.cumsum(counts) / p.n_effective
     low, high = _band(rows_in_effect(p, depths), levels.size, confidence)
-    return CalibrationCurve(levels, observed, low, high, counted, confidence)
+    return CalibrationCurve(levels, observed, low, high, checked_kind, confidence)
 
 
 @lru_cache(maxsize=16)
@@ -200,15 +203,21 @@ def _band(n: int, n_levels: int, confidence: float) -> tuple[Floats, Floats]:
     """
     from scipy import stats
 
+    # how many of n numbers lie below each inner level, in each simulated set
     levels = np.linspace(0, 1, n_levels)
     inner = levels[1:-1]
-    drawn = np.random.default_rng(0).multinomial(n, np.diff(levels), size=SIMULATED)
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(n, np.diff(levels), size=SIMULATED)
     counts = np.cumsum(drawn, axis=1)[:, :-1]
-    below, above = special.bdtr(counts, n, inner), special.bdtrc(counts - 1, n, inner)
-    above = np.where(counts == 0, 1.0, above)
-    rarest = np.minimum(below, above).min(axis=1, initial=1.0)
+
+    # the probability of so few, or so many: the smaller one, at the rarest level
+    few = special.bdtr(counts, n, inner)
+    many = np.where(counts == 0, 1.0, special.bdtrc(counts - 1, n, inner))
+    rarest = np.minimum(few, many).min(axis=1, initial=1.0)
     tail = float(np.quantile(rarest, 1 - confidence, method="lower"))
-    low, high = levels.copy(), levels.copy()  # the ends are certain
+
+    low = levels.copy()  # the ends are certain
+    high = levels.copy()
     low[1:-1] = stats.binom.ppf(tail, n, inner) / n
     high[1:-1] = stats.binom.isf(tail, n, inner) / n
     low.flags.writeable = high.flags.writeable = False  # they are kept
@@ -295,18 +304,21 @@ def pit_histogram(
 
     p = check_predictions(p)
     confidence = check_fraction(confidence, "confidence")
-    few = min(MOST_DRAWN_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
-    count = few if n_bins is None else check_count(n_bins, "n_bins")
+    if n_bins is None:
+        n_bins = min(MOST_DRAWN_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
+    n_bins = check_count(n_bins, "n_bins")
     distributions, truth = claimed(p)
     pit = distributions.pit(truth)
-    counts, edges = np.histogram(pit, count, (0, 1), weights=p.weights)
+    counts, edges = np.histogram(pit, n_bins, (0, 1), weights=p.weights)
+
+    # binomial counts of all bins at once, by Bonferroni
     n = rows_in_effect(p, pit)
-    tail = (1 - confidence) / 2 / count  # all bins at once, by Bonferroni
+    tail = (1 - confidence) / 2 / n_bins
     return PITHistogram(
         edges=edges,
-        density=counts * (count / p.n_effective),
-        low=float(stats.binom.ppf(tail, n, 1 / count)) * count / n,
-        high=float(stats.binom.isf(tail, n, 1 / count)) * count / n,
+        density=counts * (n_bins / p.n_effective),
+        low=float(stats.binom.ppf(tail, n, 1 / n_bins)) * n_bins / n,
+        high=float(stats.binom.isf(tail, n, 1 / n_bins)) * n_bins / n,
         n_rows=p.n_rows,
         confidence=confidence,
     )
@@ -403,18 +415,25 @@ def reliability_diagram(
     array([0.5, 0.5, 0.5, 0.5])
     """
     p = check_predictions(p)
-    confidence, generator = check_fraction(confidence, "confidence"), stream_from(rng)
+    confidence = check_fraction(confidence, "confidence")
+    generator = stream_from(rng)
     count = bins_of(n_bins, p.n_effective)
-    count = min(count, MOST_DRAWN_BINS) if n_bins is None else count
+    if n_bins is None:
+        count = min(count, MOST_DRAWN_BINS)
     (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
+
+    # root means of u² and E² of each bin, and limits of these
     u2 = p.y_std**2
+    rmv = np.sqrt(bins.means(u2))
+    rmse = np.sqrt(bins.means(p.squared_error))
     closed = IntervalSettings("moments", confidence)
     columns = [p.squared_error]
     _, low, high = binned_statistic(columns, bins, p.groups, closed, generator)
-    rmse, rmv = np.sqrt(bins.means(p.squared_error)), np.sqrt(bins.means(u2))
+
+    # the same of sets whose errors are u times the z-scores of any row
     draw = simulated_squares(p, Squares.of("empirical", p), generator)
-    sets = range(int(np.clip(SIMULATED_ROWS // p.n_rows, 50, 500)))
-    simulated = np.sqrt([bins.means(draw(1)[0] * u2) for _ in sets])
+    n_sets = int(np.clip(SIMULATED_ROWS // p.n_rows, 50, 500))
+    simulated = np.sqrt([bins.means(draw(1)[0] * u2) for _ in range(n_sets)])
     tail = (1 - confidence) / 2
     attainable = np.quantile(simulated, (tail, 1 - tail), axis=0)
     return ReliabilityDiagram(
@@ -461,8 +480,8 @@ class ConfidenceCurve(Result):
     @property
     def relative(self) -> Floats:
         """The curve divided by its first value, the error of all rows."""
-        first = self.error[0]
-        return self.error / first if first > 0 else np.zeros_like(self.error)
+        of_all = self.error[0]
+        return self.error / of_all if of_all > 0 else np.zeros_like(self.error)
 
     @property
     def area_to_oracle(self) -> float:
@@ -470,8 +489,9 @@ class ConfidenceCurve(Result):
 
         It is known as AUCO. 0 would be the oracle, which knows the errors.
         """
-        first = self.error[0]
-        return float(np.mean(self.error - self.oracle) / first) if first > 0 else 0.0
+        of_all = self.error[0]
+        distance = np.mean(self.error - self.oracle)
+        return float(distance / of_all) if of_all > 0 else 0.0
 
     def _cells(self) -> Cells:
         shown = np.linspace(0, self.pruned.size - 1, min(11, self.pruned.size))
@@ -538,34 +558,37 @@ def confidence_curve(
     True
     """
     p = check_predictions(p)
-    shown: Any = check_choice(statistic, "statistic", get_args(ErrorStatistic))
+    checked_statistic: Any = check_choice(
+        statistic, "statistic", get_args(ErrorStatistic)
+    )
     n_points = min(check_count(n_points, "n_points"), p.n_rows)
     n_draws = check_count(n_draws, "n_draws")
     tail = (1 - check_fraction(confidence, "confidence")) / 2
     generator = stream_from(rng)
     pruned = cut_positions(p.n_rows, n_points) / p.n_rows
-    weights = np.ones(p.n_rows) if p.weights is None else p.weights
+    weights = ones_if_none(p.weights, p.n_rows)
+    is_rmse = checked_statistic == "rmse"
 
     def curve(size: Floats, order: Ints) -> Floats:
         """Return the statistic of the first rows of an order, as fewer are kept."""
         line = WeightLine(weights[order])
-        kept = line.reaching((1 - pruned) * line.total)
-        values = size[order] if shown == "mae" else size[order] ** 2
-        means = np.cumsum(weights[order] * values)[kept] / line.ends[kept]
-        return np.asarray(means if shown == "mae" else np.sqrt(means))
+        last = line.reaching((1 - pruned) * line.total)
+        values = size[order] ** 2 if is_rmse else size[order]
+        means = np.cumsum(weights[order] * values)[last] / line.ends[last]
+        return np.asarray(np.sqrt(means) if is_rmse else means)
 
     # in one bin, rows are sorted by u, and equal ones shuffled by a fixed rule
-    by_u, size = (
-        cut(p._with(weights=None), 1, by=0)["u"].order,
-        np.sqrt(p.squared_error),
-    )
+    (whole,) = cut(p._with(weights=None), 1, by=0).values()
+    by_u = whole.order
+    size = np.sqrt(p.squared_error)
+
+    # the curves of errors that are u times normal numbers
     squares = Squares("normal", p.dim)
-    simulated = np.array(
-        [
-            curve(np.sqrt(squares.draw(generator, (1, p.n_rows))[0]) * p.y_std, by_u)
-            for _ in range(n_draws)
-        ]
-    )
+    curves = []
+    for _ in range(n_draws):
+        (z2,) = squares.draw(generator, (1, p.n_rows))
+        curves.append(curve(np.sqrt(z2) * p.y_std, by_u))
+    simulated = np.array(curves)
     return ConfidenceCurve(
         pruned=pruned,
         error=curve(size, by_u),
@@ -573,5 +596,5 @@ def confidence_curve(
         reference=simulated.mean(axis=0),
         reference_low=np.quantile(simulated, tail, axis=0),
         reference_high=np.quantile(simulated, 1 - tail, axis=0),
-        statistic=shown,
+        statistic=checked_statistic,
     )

@@ -93,8 +93,9 @@ class Evidence(Result):
 
 
 def _with_limits(estimate: Estimate, unit: float = 1.0) -> tuple[str, str]:
-    value, low, high = (unit * x for x in (estimate.value, estimate.low, estimate.high))
-    return f"{value:.4g}", f"[{low:.4g}, {high:.4g}]"
+    """Return a number and its limits in words, in a unit."""
+    value = f"{unit * estimate.value:.4g}"
+    return value, f"[{unit * estimate.low:.4g}, {unit * estimate.high:.4g}]"
 
 
 def evidence(p: Predictions, *, confidence: float = 0.95) -> Evidence:
@@ -154,21 +155,26 @@ def _tenths(p: Predictions, confidence: float) -> tuple[Tenth, ...]:
             weights=weights,
             skewed=True,
         )
-        ends = (np.sqrt(max(x, 0.0)) for x in (mse.value, mse.low, mse.high))
-        tenths.append(Tenth(len(rows), float(u), *map(float, ends)))
+        rmse, low, high = np.sqrt(np.maximum([mse.value, mse.low, mse.high], 0.0))
+        tenths.append(Tenth(len(rows), float(u), float(rmse), float(low), float(high)))
     return tuple(tenths)
 
 
 def _held(p: Predictions, level: float, confidence: float) -> Estimate:
     """Return the share of truths that intervals hold, with Wilson's limits."""
     held = is_held(p, level).astype(np.float64)
-    share, trials = p.mean(held), rows_in_effect(p, held)
-    limits = wilson_limits(round(share * trials), trials, confidence)
+    share = p.mean(held)
+    n_trials = rows_in_effect(p, held)
+    limits = wilson_limits(round(share * n_trials), n_trials, confidence)
     return Estimate(share, *limits, confidence)
 
 
 def _degrees_of_freedom(p: Predictions) -> float:
-    return float(fit_student(p.z, p.weights)[0]) if np.any(p.errors) else np.nan
+    """Return ν of the tails of z; not a number where all errors are 0."""
+    if not np.any(p.errors):
+        return np.nan
+    df, _ = fit_student(p.z, p.weights)
+    return df
 
 
 def _rank_correlation(p: Predictions) -> float:
@@ -179,7 +185,9 @@ def _rank_correlation(p: Predictions) -> float:
     return float(np.corrcoef(_ranks(p.y_std), _ranks(size))[0, 1])
 
 
-def _ranks(x: Floats) -> Floats:
+def _ranks(values: Floats) -> Floats:
     """Return the ranks of numbers; equal ones have the mean of theirs."""
-    _, code, counts = np.unique(x, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[code])
+    _, code, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last_rank = np.cumsum(counts)
+    mean_rank = last_rank - (counts - 1) / 2
+    return np.asarray(mean_rank[code])

@@ -17,6 +17,7 @@ from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result
+from .._support.weighting import ones_if_none
 from .student import RULED_OUT, StudentProfile
 
 TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
@@ -91,24 +92,30 @@ class Mean:
         what a unit adds to the sum; of a group of rows with correlation r, it is
         v = (1 − r) Σw² + r (Σw)².
         """
-        w = np.ones(values.size) if weights is None else weights
+        w = ones_if_none(weights, values.size)
         total = float(w.sum())
         mean = float(w @ values) / total
+
+        # of each unit: its contribution d, its share s of all weights, its variance v
         d = w * (values - mean) / total
-        by_row = float(d @ d)
-        share, v = w / total, w * w
+        share = w / total
+        v = w * w
+        d2_of_rows = float(d @ d)
         if groups is not None:
-            of_rows = sums_of(groups, v)
+            w2_of_groups = sums_of(groups, v)
             share = sums_of(groups, share)
             r = within_groups(values - mean, groups)
-            v = (1 - r) * of_rows + r * (share * total) ** 2
+            v = (1 - r) * w2_of_groups + r * (share * total) ** 2
             d = sums_of(groups, d)
-        squares = d * d / np.maximum(1 - share, 1e-3)
-        second = float(squares.sum())
+
+        # Σ d² / (1 − s) and Σ d³ over units, and how many rows would tell as much
+        second = float((d * d / np.maximum(1 - share, 1e-3)).sum())
+        third = float(d @ (d * d))
         df = max(1.0, float(v.sum() ** 2 / (v @ v)) - 1)
-        n_rows = total**2 / float(w @ w)
-        n_effective = n_rows * min(1.0, by_row / second) if second > 0 else n_rows
-        return cls(mean, second, float(d @ (d * d)), df, n_effective)
+        n_effective = total**2 / float(w @ w)
+        if second > 0:
+            n_effective *= min(1.0, d2_of_rows / second)
+        return cls(mean, second, third, df, n_effective)
 
     def interval(self, confidence: float, *, skewed: bool) -> Estimate:
         """Return the mean with its limits; `skewed` values get ABC limits."""
@@ -197,10 +204,13 @@ def wilson_limits(k: int, n: int, confidence: float = 0.95) -> tuple[float, floa
     R. G. Newcombe, Statist. Med. 17, 857 (1998),
     doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E
     """
+    # with p = k / n, q = 1 − p, the limits are (2 n p + z² ∓ reach) / (2 (n + z²))
     z = float(special.ndtri((1 + confidence) / 2))
-    p, q = k / n, 1 - k / n
+    p = k / n
+    q = 1 - k / n
     middle = 2 * n * p + z**2
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     if k > 0:
         reach = 1 + z * math.sqrt(z**2 - 2 - 1 / n + 4 * p * (n * q + 1))
         low = (middle - reach) / (2 * (n + z**2))
@@ -250,21 +260,26 @@ def size_interval(
     Downwards it is that of the moments, or of a set whose largest z² are reduced, which
     can only make the mean smaller: a few more enormous errors never make u look better.
     """
-    found = Mean.of(z2, groups, weights)
-    own = found.interval(confidence, skewed=True)
-    if not found.second:
+    mean = Mean.of(z2, groups, weights)
+    own = mean.interval(confidence, skewed=True)
+    if not mean.second:
         return Size(own.value, own.low, own.high, own.high)
     reduced = Mean.of(np.minimum(z2, np.quantile(z2, TRIMMED)), groups, weights)
-    least = reduced.interval(confidence, skewed=True).low
-    # a few enormous errors do not tell how dependent rows are: reduced ones do
-    n = reduced.n_effective
+    of_reduced = reduced.interval(confidence, skewed=True)
+
+    # a few enormous errors do not tell how dependent rows are: reduced ones do; rows
+    # that were chosen for the size of their errors rule out less
+    tails = StudentProfile.of(z2, reduced.n_effective, weights)
     high = np.inf
-    # rows that were chosen for the size of their errors rule out less
-    most = RULED_OUT - CHOSEN * np.log(share)
-    if (tails := StudentProfile.of(z2, n, weights)) is not None:
-        high = tails.upper(confidence, most, least_df)
-    low = max(0.0, least, own.low)
-    return Size(own.value, low, max(own.high, high), own.high)
+    if tails is not None:
+        most_lost = RULED_OUT - CHOSEN * np.log(share)
+        high = tails.upper(confidence, most_lost, least_df)
+    return Size(
+        own.value,
+        low=max(0.0, of_reduced.low, own.low),
+        high=max(own.high, high),
+        likely=own.high,
+    )
 
 
 def sums_of(codes: Ints, values: Floats, n: int = 0) -> Floats:

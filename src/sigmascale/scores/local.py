@@ -137,11 +137,11 @@ class RelativeCalibrationError(MeanSquaredZ):
 
         With r = RMSE / RMV, a row moves r by r/2 (E² / <E²> − u² / <u²>) over n.
         """
-        ratio = np.sqrt(means[1] / means[0])
-        error = np.divide(
-            columns[1], means[1], out=np.ones_like(columns[1]), where=means[1] > 0
-        )
-        return 1 - ratio - ratio / 2 * (error - columns[0] / means[0])
+        u2, e2 = columns
+        mean_u2, mean_e2 = means
+        ratio = np.sqrt(mean_e2 / mean_u2)
+        e2_over_mean = np.divide(e2, mean_e2, out=np.ones_like(e2), where=mean_e2 > 0)
+        return 1 - ratio - ratio / 2 * (e2_over_mean - u2 / mean_u2)
 
 
 STATISTICS: dict[str, MeanSquaredZ] = {
@@ -217,17 +217,16 @@ class LocalStatistics(Result):
         return STATISTICS[self.statistic].words
 
     def _cells(self) -> Cells:
-        first = map(label_text if self.is_labelled else "{:.4g}".format, self.x_min)
-        rows = [
-            (
-                start,
+        rows = []
+        for i, start in enumerate(self.x_min):
+            cells = (
+                label_text(start) if self.is_labelled else f"{start:.4g}",
                 f"{self.n[i]}",
                 f"{self.value[i]:.3f}",
                 f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
                 "yes" if self.valid[i] else "no",
             )
-            for i, start in enumerate(first)
-        ]
+            rows.append(cells)
         words = self.words.replace("⟨", "<").replace("⟩", ">")
         return (f"{self.name} from", "rows", words, "interval", "valid"), rows
 
@@ -408,11 +407,11 @@ def local_statistics_of(
     overall = float(value[0]), float(low[0]), float(high[0])
 
     results = {}
-    for name, each in bins.items():
-        kept, n_groups = _large_enough(each, p.groups)
-        value, low, high = binned_statistic(columns, kept, p.groups, settings, rng)
+    for name, of_variable in bins.items():
+        large, n_groups = _large_enough(of_variable, p.groups)
+        value, low, high = binned_statistic(columns, large, p.groups, settings, rng)
         fraction = valid_fraction(low, high, target, settings.confidence)
-        first, middle, last = kept.first_middle_last()
+        smallest, median, largest = large.first_middle_last()
         results[name] = LocalStatistics(
             statistic=settings.statistic,
             target=target,
@@ -421,10 +420,10 @@ def local_statistics_of(
             low=low,
             high=high,
             valid=(low <= target) & (high >= target),
-            n=kept.sizes,
-            x=middle,
-            x_min=first,
-            x_max=last,
+            n=large.sizes,
+            x=median,
+            x_min=smallest,
+            x_max=largest,
             fraction_valid=fraction.value,
             fraction_interval=(fraction.low, fraction.high),
             overall=overall,
@@ -450,14 +449,16 @@ def valid_fractions(p: Predictions, bins: Mapping[str, Bins]) -> dict[str, Estim
     Intervals have the closed form. Bins that are too small for one do not count.
     """
     fractions = {}
-    for name, each in bins.items():
-        n_groups = _groups_of(each, p.groups)
-        enough = (each.sizes if n_groups is None else n_groups) >= MIN_ROWS
-        if enough.any():
-            kept = each if enough.all() else each.some(enough)
-            rng = np.random.default_rng(0)  # which a closed form does not need
-            _, low, high = binned_statistic([p.z2], kept, p.groups, CLOSED_FORM, rng)
-            fractions[name] = valid_fraction(low, high, 1.0, CLOSED_FORM.confidence)
+    rng = np.random.default_rng(0)  # which a closed form does not need
+    for name, of_variable in bins.items():
+        n_groups = _groups_of(of_variable, p.groups)
+        n_units = of_variable.sizes if n_groups is None else n_groups
+        is_large = n_units >= MIN_ROWS
+        if not is_large.any():
+            continue
+        large = of_variable if is_large.all() else of_variable.some(is_large)
+        _, low, high = binned_statistic([p.z2], large, p.groups, CLOSED_FORM, rng)
+        fractions[name] = valid_fraction(low, high, 1.0, CLOSED_FORM.confidence)
     return fractions
 
 
@@ -471,25 +472,25 @@ def _groups_of(bins: Bins, groups: Ints | None) -> Ints | None:
 def _large_enough(bins: Bins, groups: Ints | None) -> tuple[Bins, Ints | None]:
     """Return bins with enough rows, and groups, for an interval; and their groups."""
     n_groups = _groups_of(bins, groups)
-    units = bins.sizes if n_groups is None else n_groups
-    enough = units >= MIN_ROWS
-    if units.size == 1 or enough.all():
+    n_units = bins.sizes if n_groups is None else n_groups
+    is_large = n_units >= MIN_ROWS
+    if n_units.size == 1 or is_large.all():
         return bins, n_groups
     kind = "rows" if groups is None else "groups"
-    if not enough.any():
+    if not is_large.any():
+        remedy = "Merge labels." if bins.labels is not None else "Pass fewer `n_bins`."
         msg = (
             f"A bin of `{bins.name}` must have at least {MIN_ROWS} {kind}, for an "
-            f"interval; the largest of {units.size} has {units.max()}. "
-            + ("Merge labels." if bins.labels is not None else "Pass fewer `n_bins`.")
+            f"interval; the largest of {n_units.size} has {n_units.max()}. {remedy}"
         )
         raise InvalidInputError(msg)
     warn(
-        f"{np.count_nonzero(~enough)} of {enough.size} bins of `{bins.name}` have less "
-        f"than {MIN_ROWS} {kind}, too few for an interval, and are left out.",
+        f"{np.count_nonzero(~is_large)} of {is_large.size} bins of `{bins.name}` have "
+        f"less than {MIN_ROWS} {kind}, too few for an interval, and are left out.",
         FewerBinsWarning,
         stacklevel=3,
     )
-    return bins.some(enough), None if n_groups is None else n_groups[enough]
+    return bins.some(is_large), None if n_groups is None else n_groups[is_large]
 
 
 # -- intervals of bins -----------------------------------------------------------------
@@ -508,9 +509,11 @@ def binned_statistic(
     value = np.asarray(kind.of_means(means))
     if settings.statistic == "coverage":
         return value, *_limits_of_shares(columns[0], bins, groups, settings.confidence)
+
+    # what each row stands for, bin by bin: the statistic is its mean
     in_order = [column[bins.order] for column in columns]
-    repeated = [np.repeat(mean, bins.sizes) for mean in means]
-    by_row = np.asarray(kind.by_row(in_order, repeated))
+    mean_of_row = [np.repeat(mean, bins.sizes) for mean in means]
+    by_row = np.asarray(kind.by_row(in_order, mean_of_row))
     if groups is not None or bins.weights is not None:
         low, high = _limits_of_units(by_row, bins, groups, settings.confidence)
     elif settings.method == "moments" or bins.sizes.min() >= LARGE_BIN:
@@ -529,9 +532,8 @@ def _limits_of_shares(
     for rows, weights in zip(bins.rows, bins.weights_of_rows, strict=True):
         n_effective = float(rows.size)
         if groups is not None or weights is not None:
-            n_effective = Mean.of(
-                held[rows], renumbered(groups, rows), weights
-            ).n_effective
+            mean = Mean.of(held[rows], renumbered(groups, rows), weights)
+            n_effective = mean.n_effective
         n_trials = max(1, round(n_effective))
         n_held = round(mean_of(held[rows], weights) * n_trials)
         limits.append(wilson_limits(n_held, n_trials, confidence))
@@ -544,18 +546,20 @@ def _limits_of_units(
 ) -> tuple[Floats, Floats]:
     """Return limits that count groups, and effective rows, by a closed form."""
     starts = np.cumsum(bins.sizes)[:-1]
-    pieces = zip(np.split(by_row, starts), bins.rows, bins.weights_of_rows, strict=True)
-    intervals = [
-        mean_interval(
+    of_bins = np.split(by_row, starts)
+    limits = []
+    for values, rows, weights in zip(
+        of_bins, bins.rows, bins.weights_of_rows, strict=True
+    ):
+        interval = mean_interval(
             values,
             confidence=confidence,
             groups=renumbered(groups, rows),
             weights=weights,
             skewed=True,
         )
-        for values, rows, weights in pieces
-    ]
-    low, high = np.array([[each.low, each.high] for each in intervals]).T
+        limits.append((interval.low, interval.high))
+    low, high = np.array(limits).T
     return low, high
 
 
@@ -565,7 +569,8 @@ def closed_limits(
     """Return ABC limits of bins from what their rows, bin by bin, stand for."""
     starts = np.cumsum(sizes) - sizes
     d = by_row - np.repeat(value, sizes)
-    second, third = (np.add.reduceat(d**k, starts) for k in (2, 3))
+    second = np.add.reduceat(d**2, starts)
+    third = np.add.reduceat(d**3, starts)
     return abc_limits(sizes, value, second, third, normal_quantile(confidence))
 
 
@@ -582,19 +587,23 @@ def _bootstrapped(
     sizes = bins.sizes
     starts = np.cumsum(sizes) - sizes
     quantile = normal_quantile(settings.confidence)
-    low, high = np.empty(sizes.size), np.empty(sizes.size)
+    low = np.empty(sizes.size)
+    high = np.empty(sizes.size)
     at_once = max(1, _MEANS_AT_ONCE // settings.n_resamples)
     for size in np.unique(sizes).tolist():
-        same = np.flatnonzero(sizes == size)
+        of_size = np.flatnonzero(sizes == size)
         drawn = list(bootstrap_weights(size, rng, settings.n_resamples))
         # bins may be nearly as many as rows, and each has a mean for every resample
-        for which in np.array_split(same, -(-same.size // at_once)):
-            rows = starts[which][:, None] + np.arange(size)
-            means = [_resampled_means(x[rows], drawn, settings) for x in in_order]
-            low[which], high[which] = bca_limits(
+        n_blocks = -(-of_size.size // at_once)
+        for block in np.array_split(of_size, n_blocks):
+            rows = starts[block][:, None] + np.arange(size)
+            means = []
+            for column in in_order:
+                means.append(_resampled_means(column[rows], drawn, settings))
+            low[block], high[block] = bca_limits(
                 kind.of_means(means),
-                value[which],
-                by_row[rows] - value[which][:, None],
+                value[block],
+                by_row[rows] - value[block][:, None],
                 quantile,
             )
     return low, high
@@ -605,8 +614,8 @@ def _resampled_means(
 ) -> Floats:
     """Return the mean of each bin (a row) in each resample (a column)."""
     means = np.empty((len(rows), settings.n_resamples))
-    for some, weights in drawn:
-        np.matmul(rows / rows.shape[1], weights, out=means[:, some])
+    for resamples, weights in drawn:
+        np.matmul(rows / rows.shape[1], weights, out=means[:, resamples])
     return means
 
 
@@ -618,23 +627,28 @@ def bca_limits(
     The resampled ones are sorted in place.
     """
     count = resampled.shape[1]
-    # the bias: how far the value is from the median of the resamples, ties by halves
+    # the bias z₀: how far the value is from the median of the resamples, ties by halves
     at = value[:, None]
     below = 0.5 * ((resampled < at).sum(axis=1) + (resampled <= at).sum(axis=1))
     bias = special.ndtri(np.clip(below, 0.5, count - 0.5) / count)
-    # the acceleration: the skewness of the influences
-    cubes, spread = (centred**3).sum(axis=1), np.sqrt((centred**2).sum(axis=1))
+
+    # the acceleration a: the skewness of the influences d, Σd³ / (6 (Σd²)^1.5)
+    cubes = (centred**3).sum(axis=1)
+    spread = np.sqrt((centred**2).sum(axis=1))
     a = np.divide(cubes, 6 * spread**3, out=np.zeros_like(cubes), where=spread > 0)
+
+    # the levels Φ(z₀ + w / (1 − a w)) with w = z₀ ± quantile
     resampled.sort(axis=1)
-    row, limits = np.arange(value.size), []
+    row = np.arange(value.size)
+    limits = []
     for w in (bias - quantile, bias + quantile):
         level = special.ndtr(bias + w / np.maximum(1 - a * w, 1e-3))
         # interpolated at the rank level × (count + 1)
         rank = np.clip(level * (count + 1), 1, count) - 1
-        first = np.floor(rank).astype(np.int64)
-        left = resampled[row, first]
-        right = resampled[row, np.minimum(first + 1, count - 1)]
-        limits.append(left + (rank - first) * (right - left))
+        below_rank = np.floor(rank).astype(np.int64)
+        left = resampled[row, below_rank]
+        right = resampled[row, np.minimum(below_rank + 1, count - 1)]
+        limits.append(left + (rank - below_rank) * (right - left))
     return limits[0], limits[1]
 
 
@@ -644,12 +658,13 @@ def bootstrap_weights(
     """Yield how often each of n is drawn (n × resamples), some resamples at a time."""
     block = max(_LEAST_RESAMPLES, _LARGEST_WEIGHTS // n)
     for start in range(0, n_resamples, block):
-        count = min(block, n_resamples - start)
-        drawn = rng.integers(n, size=(count, n))
-        drawn += n * np.arange(count)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=count * n)
-        weights = counts.reshape(count, n).T.astype(np.float64)
-        yield slice(start, start + count), weights
+        n_drawn = min(block, n_resamples - start)
+        drawn = rng.integers(n, size=(n_drawn, n))
+        # each resample counts in bins of its own
+        drawn += n * np.arange(n_drawn)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=n_drawn * n)
+        weights = counts.reshape(n_drawn, n).T.astype(np.float64)
+        yield slice(start, start + n_drawn), weights
 
 
 def normal_quantile(confidence: float) -> float:

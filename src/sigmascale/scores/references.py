@@ -23,6 +23,7 @@ from .._support.checks import (
 )
 from .._support.notices import warn
 from .._support.render import Cells, Result
+from .._support.weighting import ones_if_none
 from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from ..predictions import Predictions, check_predictions
@@ -155,9 +156,10 @@ def reference_scores(
     0.16
     """
     p = check_predictions(p, errors=False, complete=True)
-    count, n_draws = bins_of(n_bins, p.n_effective), check_count(n_draws, "n_draws")
+    n_bins = bins_of(n_bins, p.n_effective)
+    n_draws = check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
-    bins = cut(p, count, ties=check_ties(ties, p))
+    bins = cut(p, n_bins, ties=check_ties(ties, p))
     squares = Squares.of(distribution, p)
     return simulate_scores(p, bins, squares, n_draws, stream_from(rng))
 
@@ -226,22 +228,27 @@ def simulated_squares(
     if p.groups is None:
         return lambda count: squares.draw(rng, (count, p.n_rows))
     check_predictions(p)  # errors tell how alike rows of a group are
-    codes = p.groups
-    ordered = np.sort(squares.draw(rng, (1, _QUANTILES))[0])
-    levels = (np.arange(ordered.size) + 0.5) / ordered.size
-    own = np.interp(p.z2 / (p.mean(p.z2) or 1.0), ordered, levels)
-    # |x| of a normal number x at the level p has the square chi2(p)
-    own = special.chdtri(1, 1 - own)
-    # numbers with the correlation r have squares with the correlation r²
-    r = np.sqrt(within_groups(own - own.mean(), codes))
-    n_groups = int(codes.max()) + 1
+    groups = p.groups
+    n_groups = int(groups.max()) + 1
 
-    def one() -> Floats:
-        x = np.sqrt(r) * rng.standard_normal(n_groups)[codes]
-        x += np.sqrt(1 - r) * rng.standard_normal(codes.size)
-        return np.asarray(np.interp(2 * special.ndtr(np.abs(x)) - 1, levels, ordered))
+    # the quantile function of z², and the level of each row's own in it
+    quantiles = np.sort(squares.draw(rng, (1, _QUANTILES))[0])
+    levels = (np.arange(quantiles.size) + 0.5) / quantiles.size
+    own_level = np.interp(p.z2 / (p.mean(p.z2) or 1.0), quantiles, levels)
 
-    return lambda count: np.stack([one() for _ in range(count)])
+    # |x| of a normal number x at the level p has the square chi2(p); numbers with the
+    # correlation r have squares with the correlation r²
+    own_square = special.chdtri(1, 1 - own_level)
+    r = np.sqrt(within_groups(own_square - own_square.mean(), groups))
+
+    def one_set() -> Floats:
+        # x = √r g + √(1 − r) e with normal g of each group and e of each row
+        x = np.sqrt(r) * rng.standard_normal(n_groups)[groups]
+        x += np.sqrt(1 - r) * rng.standard_normal(groups.size)
+        level = 2 * special.ndtr(np.abs(x)) - 1
+        return np.asarray(np.interp(level, levels, quantiles))
+
+    return lambda count: np.stack([one_set() for _ in range(count)])
 
 
 def simulate_scores(
@@ -252,50 +259,67 @@ def simulate_scores(
     rng: np.random.Generator,
 ) -> ReferenceScores:
     """Return the scores of simulated errors of checked rows, in the bins they have."""
-    u, variables = p.y_std, list(bins.values())
-    # One sparse product sums z² and u² z² over the bins of all variables at once.
-    gather = _gathering(u, variables)
+    # one sparse product sums z² and u² z² over the bins of all variables at once
+    u = p.y_std
+    gather = _gathering(u, list(bins.values()))
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
     variances = (sum_u2 / sizes)[:, None]
     log_u2 = 2 * p.mean(np.log(u))
+
     # intervals of bins have a closed form, of rows that count alike
     is_plain = p.groups is None and p.weights is None
-    by_bin = gather.tocsr()[: sizes.size] if is_plain else None
+    by_bin = None
+    if is_plain and sizes.min() >= MIN_ROWS:
+        by_bin = gather.tocsr()[: sizes.size]
 
-    def by_variable(of_bins: Floats) -> dict[str, Floats]:
-        """Return the means over the bins of each variable, of each draw."""
-        cuts = np.cumsum([each.sizes.size for each in variables])[:-1]
-        pieces = np.split(of_bins, cuts)
-        return {x: each.mean(axis=0) for x, each in zip(bins, pieces, strict=True)}
-
-    block = max(1, min(64, _BLOCK // u.size))
+    n_at_once = max(1, min(64, _BLOCK // u.size))
     draw = simulated_squares(p, squares, rng)
-    parts, silent = [], 0
-    for first in range(0, n_draws, block):
+    blocks = []
+    n_with_zeros = 0
+    for start in range(0, n_draws, n_at_once):
         # a row of numbers per draw, so that block sizes do not matter
-        drawn = draw(min(block, n_draws - first))
-        local, mse = (x / sizes[:, None] for x in np.split(gather @ drawn.T, 2))
-        zms = np.array([p.mean(each) for each in drawn])
-        silent += int(np.count_nonzero((local == 0).any(axis=0)))
-        with np.errstate(divide="ignore"):
-            s = by_variable(np.abs(np.log(local)))
-        ence = by_variable(np.abs(1 - np.sqrt(mse / variances)))
-        uce = by_variable(np.abs(variances - mse))
+        z2 = draw(min(n_at_once, n_draws - start))
+        zms = np.array([p.mean(of_draw) for of_draw in z2])
+
+        # <Z²> and <E²> of each bin (a row) in each draw (a column)
+        sum_z2, sum_e2 = np.split(gather @ z2.T, 2)
+        local = sum_z2 / sizes[:, None]
+        mse = sum_e2 / sizes[:, None]
+        n_with_zeros += int(np.count_nonzero((local == 0).any(axis=0)))
+
         # scores at once: there may be as many bins as rows, and many draws
-        named = named_scores(nll_of(zms, log_u2, p.dim), zms, s, ence, uce)
-        if by_bin is not None and sizes.min() >= MIN_ROWS:
-            fractions = by_variable(_are_valid(by_bin, sizes[:, None], local, drawn.T))
-            named |= {f"f_v_{name}": share for name, share in fractions.items()}
-        parts.append(named)
-    if silent:
+        with np.errstate(divide="ignore"):
+            s = _by_variable(bins, np.abs(np.log(local)))
+        ence = _by_variable(bins, np.abs(1 - np.sqrt(mse / variances)))
+        uce = _by_variable(bins, np.abs(variances - mse))
+        scores = named_scores(nll_of(zms, log_u2, p.dim), zms, s, ence, uce)
+        if by_bin is not None:
+            is_valid = _are_valid(by_bin, sizes[:, None], local, z2.T)
+            for name, share in _by_variable(bins, is_valid).items():
+                scores[f"f_v_{name}"] = share
+        blocks.append(scores)
+    if n_with_zeros:
         warn(
-            f"{silent} of {n_draws} simulated sets have a bin in which all "
+            f"{n_with_zeros} of {n_draws} simulated sets have a bin in which all "
             "errors are exactly 0: their scores S are infinite. Use fewer bins.",
             ZeroErrorBinWarning,
             stacklevel=3,
         )
-    draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+    draws = {}
+    for name in blocks[0]:
+        draws[name] = np.concatenate([scores[name] for scores in blocks])
     return ReferenceScores(squares.name, draws)
+
+
+def _by_variable(bins: Mapping[str, Bins], of_bins: Floats) -> dict[str, Floats]:
+    """Return the means over the bins of each variable, of each draw."""
+    means = {}
+    start = 0
+    for name, of_variable in bins.items():
+        stop = start + of_variable.sizes.size
+        means[name] = of_bins[start:stop].mean(axis=0)
+        start = stop
+    return means
 
 
 def _are_valid(by_bin: Any, n: Floats, mean: Floats, z2: Floats) -> Any:
@@ -303,7 +327,8 @@ def _are_valid(by_bin: Any, n: Floats, mean: Floats, z2: Floats) -> Any:
 
     With m = <z²>, the sums of (z² − m)² and (z² − m)³ follow from those of z⁴ and z⁶.
     """
-    sum_z4, sum_z6 = by_bin @ z2**2, by_bin @ z2**3
+    sum_z4 = by_bin @ z2**2
+    sum_z6 = by_bin @ z2**3
     second = np.maximum(sum_z4 - n * mean**2, 0)
     third = sum_z6 - 3 * mean * sum_z4 + 2 * n * mean**3
     quantile = normal_quantile(CLOSED_FORM.confidence)
@@ -313,18 +338,21 @@ def _are_valid(by_bin: Any, n: Floats, mean: Floats, z2: Floats) -> Any:
 
 def _gathering(u: Floats, variables: Sequence[Bins]) -> sparse.csc_array:
     """Return the matrix that sums z², and then u² z², over the bins of variables."""
-    ends = np.cumsum([each.sizes.size for each in variables])
-    starts = ends - [each.sizes.size for each in variables]
-    rows = np.concatenate([each.order for each in variables])
-    bins = np.concatenate(
-        [each.codes + start for each, start in zip(variables, starts, strict=True)]
-    )
-    weights = np.concatenate(
-        [
-            np.ones(each.order.size) if each.weights is None else each.weights
-            for each in variables
-        ]
-    )
-    entries = np.concatenate([weights, weights * u[rows] ** 2])
-    places = np.append(bins, bins + ends[-1]), np.append(rows, rows)
-    return sparse.csc_array((entries, places), (2 * int(ends[-1]), u.size))
+    # the rows of all pieces, their bins, counted on from variable to variable, and
+    # their weights
+    rows = []
+    bins = []
+    weights = []
+    n_bins = 0
+    for of_variable in variables:
+        rows.append(of_variable.order)
+        bins.append(of_variable.codes + n_bins)
+        weights.append(ones_if_none(of_variable.weights, of_variable.order.size))
+        n_bins += of_variable.sizes.size
+    row = np.concatenate(rows)
+    bin_of_row = np.concatenate(bins)
+    weight = np.concatenate(weights)
+
+    entries = np.concatenate([weight, weight * u[row] ** 2])
+    places = np.append(bin_of_row, bin_of_row + n_bins), np.append(row, row)
+    return sparse.csc_array((entries, places), (2 * n_bins, u.size))

@@ -12,13 +12,13 @@ from .._support.checks import Floats, Ints, check_count
 from .._support.notices import quiet
 from .._support.progress import track
 from .._support.render import Cells, Result
-from ..bins import Bins, bins_of, check_ties, cut
+from ..bins import bins_of, check_ties, cut
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, check_predictions
 from ..scaling import BinwiseScaling, IsotonicScaling
 from ..scaling.binwise import Loss
 from .references import Squares, simulate_scores, stream_from
-from .scorecard import Scorecard, scorecard_of
+from .scorecard import scorecard_of
 
 NUMBERS_SHOWN = ("NLL", "S_cal", "S_u", "S_tot", "f_v_u")  # in the table
 MOST_NUMBERS = 100  # 2 to 99, as in the paper
@@ -153,33 +153,37 @@ def bin_study(
     n_draws = check_count(n_draws, "n_draws")
     n_bins = bins_of(n_score_bins, test.n_effective, "n_score_bins")
     order = check_ties(ties, test)
-    order = test.y_std if order is None else order
+    if order is None:
+        order = test.y_std
     numbers = _checked_numbers(numbers)
 
-    def scored(rows: Predictions) -> tuple[Scorecard, dict[str, Bins]]:
-        bins = cut(rows, n_bins, ties=order)
-        return scorecard_of(rows, bins, n_bins), bins
-
-    cards, targets = [], []
+    # scores of each number of bins, and those of calibrated sets in the same bins
+    scores = []
+    targets = []
+    spreads = []
+    normal = Squares("normal", test.dim)
     for n in track(numbers, "studying numbers of bins"):
         scaling = BinwiseScaling(n, by=by, prior_rows=prior_rows, loss=loss)
         with quiet():  # that bins are few, or thin, is what is studied
             scale = scaling.learn(calibration).map
         rows = test.with_y_std(scale.of_rows(test))
-        card, bins = scored(rows)
-        normal, stream = Squares("normal", test.dim), stream_from(rng)
-        cards.append(card.to_dict())
-        targets.append(simulate_scores(rows, bins, normal, n_draws, stream))
+        bins = cut(rows, n_bins, ties=order)
+        scores.append(scorecard_of(rows, bins, n_bins).to_dict())
+        simulated = simulate_scores(rows, bins, normal, n_draws, stream_from(rng))
+        targets.append(simulated.mean)
+        spreads.append(simulated.sd)
+
     if rival is None:
         isotonic = IsotonicScaling().learn(calibration).map
         rival = test.with_y_std(isotonic.of_rows(test))
+    bins = cut(rival, n_bins, ties=order)
     return BinStudy(
         by=test.names[test.position(by)],
         n_bins=np.array(numbers),
-        scores=_columns(cards),
-        target=_columns([each.mean for each in targets]),
-        spread=_columns([each.sd for each in targets]),
-        rival=scored(rival)[0].to_dict(),
+        scores=_columns(scores),
+        target=_columns(targets),
+        spread=_columns(spreads),
+        rival=scorecard_of(rival, bins, n_bins).to_dict(),
     )
 
 
@@ -194,4 +198,4 @@ def _checked_numbers(numbers: Any) -> list[int]:
 
 def _columns(points: list[dict[str, float]]) -> dict[str, Floats]:
     """Return the numbers of all points by name."""
-    return {name: np.array([each[name] for each in points]) for name in points[0]}
+    return {name: np.array([point[name] for point in points]) for name in points[0]}

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction, rng_from
 from .._support.render import Cells, Result
+from .._support.weighting import ones_if_none
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, check_predictions
 from .curves import rows_in_effect
@@ -178,31 +179,44 @@ def tails(
         msg = "Errors must not be 0 in every row: z-scores have no distribution."
         raise InvalidInputError(msg)
     generator = rng_from(rng)
-    # in units in which squares of numbers of any size stay numbers
-    unit, largest = np.sqrt(np.mean((u / u.max()) ** 2)) * u.max(), np.abs(e).max()
-    u2, e2 = (u / unit) ** 2, (e / unit) ** 2
-    rce, zms = (
-        _bca_of_means(p, values, statistic, confidence, n_resamples, generator)
-        for values, statistic in (
-            ([u2, e2], lambda means: 1 - np.sqrt(means[1] / means[0])),
-            ([p.z2], lambda means: means[0]),
-        )
-    )
+
+    # u² and E² in units in which squares of numbers of any size stay numbers
+    unit = np.sqrt(np.mean((u / u.max()) ** 2)) * u.max()
+    u2 = (u / unit) ** 2
+    e2 = (e / unit) ** 2
+    settings = (confidence, n_resamples, generator)
+    rce = _bca_of_means(p, [u2, e2], _relative_calibration_error, *settings)
+    zms = _bca_of_means(p, [p.z2], _mean_itself, *settings)
+
+    # the share within 1.96 u, of as many independent rows as tell as much
     within = (np.abs(e) <= REACH * u).astype(np.float64)
-    share, trials = p.mean(within), rows_in_effect(p, within)
+    share = p.mean(within)
+    n_trials = rows_in_effect(p, within)
+    limits = wilson_limits(round(share * n_trials), n_trials, confidence)
+
+    nu, _ = fit_student(z, p.weights)
     return Tails(
         rce=rce,
         zms=zms,
-        share=Estimate(
-            share, *wilson_limits(round(share * trials), trials, confidence), confidence
-        ),
-        nu=fit_student(z, p.weights)[0],
+        share=Estimate(share, *limits, confidence),
+        nu=nu,
         beyond=p.mean(np.abs(z) > 3),
         skewness_z2=_skewness(p.z2),
         skewness_u2=_skewness((u / u.max()) ** 2),
-        skewness_e2=_skewness((e / largest) ** 2),
+        skewness_e2=_skewness((e / np.abs(e).max()) ** 2),
         n_rows=p.n_rows,
     )
+
+
+def _relative_calibration_error(means: Floats) -> Floats:
+    """Return (RMV − RMSE) / RMV of the means of u² and E²."""
+    mean_u2, mean_e2 = means
+    return np.asarray(1 - np.sqrt(mean_e2 / mean_u2))
+
+
+def _mean_itself(means: Floats) -> Floats:
+    """Return the mean of the only column."""
+    return np.asarray(means[0])
 
 
 def _bca_of_means(
@@ -222,14 +236,17 @@ def _bca_of_means(
     n_parts = int(part.max()) + 1
     if n_parts > _MOST_PARTS:
         part = (rng.permutation(n_parts) % _MOST_PARTS)[part]
-    weights = np.ones(p.n_rows) if p.weights is None else p.weights
+
+    # the weight of each part, and its sums of all columns
+    weights = ones_if_none(p.weights, p.n_rows)
     sizes = np.bincount(part, weights)
     sums = np.array([np.bincount(part, weights * column) for column in values])
     total = sums.sum(axis=1, keepdims=True)
     value = statistic(total / sizes.sum())
     resampled = np.empty((1, n_resamples))
-    for which, drawn in bootstrap_weights(sizes.size, rng, n_resamples):
-        resampled[0, which] = statistic((sums @ drawn) / (sizes @ drawn))
+    for resamples, drawn in bootstrap_weights(sizes.size, rng, n_resamples):
+        resampled[0, resamples] = statistic((sums @ drawn) / (sizes @ drawn))
+
     # the influence of a part is what the value gains from it
     lacking = statistic((total - sums) / (sizes.sum() - sizes))
     centred = lacking.mean() - lacking
