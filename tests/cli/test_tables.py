@@ -91,7 +91,8 @@ BROKEN = {
     "tabs": (csv("E\tu\tmass", separator="\t"), r"--separator \$'\\t'"),
     "spaces": (csv("E u mass", separator=" "), "'?E u mass'?"),
     "no header": (("a.csv", GOOD.split(b"\n", 1)[1]), "-0.3.*0.1"),
-    "a comment first": (("a.csv", b"# mine\n" + GOOD), "row 1 .*3 .* header .*1"),
+    "a comment first": (("a.csv", b"# mine\n" + GOOD), "'# mine'.*grep -v"),
+    "commas in it": (("a.csv", b"# mine, k=2\n" + GOOD), "row 1 .*comment.*grep -v"),
     "units below the header": (
         ("a.csv", GOOD.replace(b"\n", b"\neV,eV,Da\n", 1)),
         "'u', row 1 .*'eV'",

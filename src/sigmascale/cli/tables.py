@@ -44,6 +44,7 @@ MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc", b"PK\x03\x04": "excel", b"{": "nd
 UNTYPED = ("csv", "tsv")  # these do not say what is a number
 STANDARD = "-"  # standard input or output
 HEAD = 1 << 16  # bytes of a file that are looked at before it is read
+COMMENTED = "Its first line seems to be a comment. Leave such lines out: grep -v '^#'"
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 PLACE = "place of the row"
 OF_A_FILE = 1 << 40  # places in one file
@@ -236,7 +237,13 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
             what = _odd_row(source, mark) or what
         elif kind == "ndjson":
             _check_lines(source)
-        msg = f"cannot be read as {kind.upper()}: {what}. (Is it a whole file?)"
+        if kind in UNTYPED and head.startswith((b"#", b"\xef\xbb\xbf#")):
+            remedy = (
+                "Its first line seems to be a comment; leave those out: grep -v '^#'"
+            )
+        else:
+            remedy = "Is it a whole file?"
+        msg = f"cannot be read as {kind.upper()}: {what}. ({remedy})"
         raise InvalidInputError(msg) from problem
     return lazy, kind
 
@@ -355,6 +362,8 @@ def _names(source: Source, head: bytes, mark: str) -> list[str]:
     if any('"' in name for name in names):
         refuse(f"a quote is part of the names {listed(map(quoted, names))}. Rename it.")
     refuse_names(names)
+    if len(names) == 1 and names[0].startswith("#"):
+        refuse(f"has one column, {quoted(names[0])}. {COMMENTED}")
     if len(names) == 1:
         _refuse_other_separator(names[0], head, mark)
     return names
