@@ -570,7 +570,9 @@ def test_a_validation_is_plain_data(alloy):
     assert found["verdicts"]["kind"]["worst"]["where"] == "kind = alloy"
     assert found["n_rows"] == 3000
     assert alloy.verdicts["kind"].question.endswith("kind?")
-    assert "alloy" in alloy._repr_html_()
+    html = alloy._repr_html_()
+    assert "alloy" in html
+    assert html.count("text-align: left") == 3 + 3 * len(alloy.verdicts)  # all words
     assert alloy.scores.to_dict()["ZMS"] > 1.4
 
 

@@ -30,14 +30,26 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table; every cell is escaped."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = ""
-    for row in rows:
-        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
-        body += f"<tr>{cells}</tr>"
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def html_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, n_left: int = 1
+) -> str:
+    """Return an HTML table; every cell is escaped.
+
+    The first `n_left` columns are words, and begin at the left; numbers end at the
+    right. Each cell says so, as each front end of notebooks has another habit.
+    """
+
+    def line(tag: str, row: Sequence[str]) -> str:
+        cells = []
+        for column, cell in enumerate(row):
+            side = "left" if column < n_left else "right"
+            style = f'style="text-align: {side}"'
+            cells.append(f"<{tag} {style}>{escape(cell)}</{tag}>")
+        return f"<tr>{''.join(cells)}</tr>"
+
+    body = "".join(line("td", row) for row in rows)
+    head = line("th", header)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
 class Result:

@@ -419,7 +419,7 @@ class Validation(Result):
             (MARKS[v.answer], shorten(name, 30), v.sentence)
             for name, v in self.verdicts.items()
         ]
-        lines.append(html_table(("", "question", ""), rows))
+        lines.append(html_table(("", "question", ""), rows, n_left=3))
         lines += [f"<p>! {escape(words)}</p>" for words in self.notes]
         lines += [f"<p>→ {escape(step)}</p>" for step in self.next_steps]
         return "".join([*lines, f"<p>{escape(self.closing)}</p>"])
