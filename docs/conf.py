@@ -26,8 +26,9 @@ project_copyright = author
 version = release = version_of("sigmascale")
 
 extensions = [
-    "as_read",  # ours, in _ext
-    "mathml",  # ours, too
+    "as_read",  # ours, in _ext, as are the next two
+    "mathml",
+    "notebooks",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
