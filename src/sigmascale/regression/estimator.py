@@ -263,7 +263,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        u: Floats = self.recalibrator_.predict(self.to_predictions(X))
+        rows = self.to_predictions(X)  # refuses what was not fitted
+        u: Floats = self.recalibrator_.predict(rows)
         return u
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -294,8 +295,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Distributions
         """
-        applied = self.recalibrator_.apply(self.to_predictions(X))
-        distributions: Distributions = applied.distributions
+        rows = self.to_predictions(X)  # refuses what was not fitted
+        distributions: Distributions = self.recalibrator_.apply(rows).distributions
         return distributions
 
     def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
