@@ -365,8 +365,11 @@ def _is_continuous(values: npt.NDArray[np.float64]) -> bool:
 
 LEAST_KNOWN = 50  # errors that are not 0, without which nothing is looked at
 SMALLEST_ERRORS = 10.0 ** -np.arange(1.5, 12.01, 0.25)  # in units of the median
-STEEPNESS = 0.1  # share of the errors below 10 t that lie below t, if density is even
-SURE_NATS = 9.2  # a chance of 1 in 10,000
+STEEPNESS = (
+    0.1  # share of the errors below 100 t that lie below 10 t, if density is even
+)
+CHANCE = 1 / 3000  # of an even density, below which it is a heap
+LEAST_LEAKED = 5  # rows; fewer may be small by chance
 
 
 def leaked_rows(p: Predictions) -> Ints:
@@ -374,10 +377,11 @@ def leaked_rows(p: Predictions) -> Ints:
 
     A model knows rows that it was trained on, whose errors then are a heap of their own
     far below the others. Of errors with a smooth density, about a tenth of those below
-    10 t lie below t; where the density rises towards 0, the share is as large as that
-    of 10 t among 100 t. A share that is larger beyond chance is a heap. Errors count by
-    their size relative to the others' and to their own uncertainty, whichever is more;
-    those that are exactly 0 are not looked at.
+    100 t lie below 10 t, and a hundredth below t; where the density rises towards 0,
+    the first share s is larger, and the second is s². A second share that is larger
+    beyond chance is a heap. Errors count by their size relative to the others' and to
+    their own uncertainty, whichever is more; those that are exactly 0 are not looked
+    at.
     """
     size = np.sqrt(p.squared_error)
     known = np.flatnonzero(size > 0)
@@ -389,18 +393,19 @@ def leaked_rows(p: Predictions) -> Ints:
     ascending = np.sort(relative)
 
     # the t below which there are most beyond chance, −ln P(n(t) or more of n(10 t))
-    top_of_heap = 0.0
-    most_nats = 0.0
+    is_heap = False
+    top_of_heap, sharpest_edge = 0.0, 1.0
     for t in SMALLEST_ERRORS:
         below, below_10, below_100 = np.searchsorted(ascending, [t, 10 * t, 100 * t])
-        if not below:
+        if below < LEAST_LEAKED:
             break
         steepness = (below_10 - below) / max(below_100 - below, 1)
         share = min(max(STEEPNESS, steepness), 1 - 1e-9)
-        nats = -np.log(special.bdtrc(below - 1, below_10, share))
-        if nats > most_nats:
-            top_of_heap = t
-            most_nats = nats
-    if most_nats < SURE_NATS:
+        is_heap |= special.bdtrc(below - 1, below_100, share**2) < CHANCE
+        # its top is where rows become rarest, which the rows below 10 t tell best
+        edge = special.bdtrc(below - 1, below_10, share)
+        if edge < sharpest_edge:
+            top_of_heap, sharpest_edge = t, edge
+    if not is_heap:
         return known[:0]
     return np.asarray(known[relative < top_of_heap])

@@ -269,6 +269,18 @@ def test_rows_that_a_model_has_learned_from_are_told():
         assert f" of {n:,} rows" in words
 
 
+def test_ten_of_a_thousand_rows_that_a_model_has_learned_from_are_told():
+    n_told = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        u = rng.lognormal(size=1000)
+        error = u * rng.normal(size=1000)
+        error[:10] *= 1e-3
+        v = ss.validate(ss.Predictions(y_std=u, error=error), claim="intervals")
+        n_told += any("learned from" in words for words in v.notes)
+    assert n_told >= 18
+
+
 def test_errors_that_are_exactly_0_are_no_leak():
     rng = np.random.default_rng(4)
     u = rng.lognormal(size=1000)
