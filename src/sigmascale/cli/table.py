@@ -52,7 +52,7 @@ from .tables import (
 if TYPE_CHECKING:
     from ..recalibrator import Recalibrator
 
-MISSING = ("", "na", "nan", "n/a", "null", "none", "-")
+MISSING_MARKS = ("", "na", "nan", "n/a", "null", "none", "-")
 LEAST_ROWS = 5  # fewer cannot show anything
 ROWS_LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
@@ -91,7 +91,7 @@ class TypedColumns:
     def no_number(self, name: str) -> pl.Expr:
         """Return where a text is neither a number nor stands for a missing one."""
         text = pl.col(name).str.strip_chars().str.to_lowercase()
-        return self.number(name).is_null() & ~text.is_in(MISSING)
+        return self.number(name).is_null() & ~text.is_in(MISSING_MARKS)
 
     def label(self, name: str) -> pl.Expr:
         """Return a column as labels, which become text with all others."""

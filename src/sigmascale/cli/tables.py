@@ -32,7 +32,7 @@ from .._support.text import listed, quoted
 from ..exceptions import InvalidInputError
 from .options import refuse
 
-KINDS = {
+FORMATS = {
     "csv": (".csv",),
     "tsv": (".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
@@ -96,7 +96,7 @@ def row_of(place: int, files: Sequence[str]) -> str:
 def kind_of(path: str, head: bytes = b"") -> str:
     """Return the format that a name, or else the first bytes of a file stand for."""
     name = path.lower().removesuffix(".gz")
-    for kind, endings in KINDS.items():
+    for kind, endings in FORMATS.items():
         if name.endswith(endings):
             return kind
     for magic, kind in MAGIC.items():
@@ -113,9 +113,9 @@ def written_kind(path: str) -> str:
     kind = kind_of(path, b"{?")
     is_packed = path.lower().endswith(".gz")
     ending = Path(path.lower().removesuffix(".gz")).suffix
-    is_known = any(ending in endings for endings in KINDS.values())
+    is_known = any(ending in endings for endings in FORMATS.values())
     if not is_known or (is_packed and kind in ("parquet", "ipc", "excel")):
-        endings = ", ".join(of_kind[0] for of_kind in KINDS.values())
+        endings = ", ".join(of_kind[0] for of_kind in FORMATS.values())
         refuse(
             f"{path}: the ending of the name says no format that can be written. Use "
             f"one of {endings}; text also with .gz."

@@ -25,10 +25,10 @@ from ..persistence import (
 )
 from .ranks import N_FACTS, WEIGHTS, Units, Urns
 
-_PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
+_PATIENT_ROWS = 200  # rows; half of the start times that matter lie in 3 times as many
 _NOTHING = -1e9  # the logarithm of what was bet before the first row
 _N_TENTHS = 10
-_MOST_LABELS = 20  # the most frequent ones are watched
+_MOST_WATCHED = 20  # the most frequent ones are watched
 # What is staked on u too small and too large, and on a bias up and down.
 _STAKED_SHARES = np.array([0.36, 0.36, 0.14, 0.14])
 _IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
@@ -41,7 +41,7 @@ def not_started(rows: Floats) -> Floats:
     left falls from 1 to 0 as sqrt(p / (p + rows)), so slowly that a late start still
     finds its share.
     """
-    left: Floats = np.sqrt(_PATIENCE / (_PATIENCE + rows))
+    left: Floats = np.sqrt(_PATIENT_ROWS / (_PATIENT_ROWS + rows))
     return left
 
 
@@ -137,7 +137,7 @@ class Bets:
         before = total - growth
 
         # ln of p_j exp(−G_{j−1}): each part as if it had been there from the first
-        share = -np.expm1(-np.log1p(1 / (_PATIENCE + units)) / 2)  # of what is left
+        share = -np.expm1(-np.log1p(1 / (_PATIENT_ROWS + units)) / 2)  # of what is left
         begun = np.log(not_started(units) * share)[:, None, None] - before
         begun[0] = np.logaddexp(begun[0], self.started)
         sizes = total + np.logaddexp.accumulate(begun, axis=0)
@@ -314,7 +314,7 @@ def _parts_of(values: Any) -> tuple[Floats, tuple[str, ...]]:
     """Return limits between tenths of numbers, or the most frequent labels."""
     if values is not None and values.dtype.kind != "f":
         labels, counts = np.unique(values, return_counts=True)
-        often = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
+        often = np.argsort(-counts, kind="stable")[:_MOST_WATCHED]
         return np.empty(0), tuple(labels[often].tolist())
     numbers = np.empty(0) if values is None else values[~np.isnan(values)]
     if not numbers.size:

@@ -30,6 +30,7 @@ from ..persistence import (
 )
 from ..predictions import Predictions, check_predictions
 from ..recalibrator import Recalibrator
+from ..recalibrator.fitted_rows import DISTINCT
 from .evidence import Path, Watched
 from .ranks import LEAST_UNITS, Units
 
@@ -38,12 +39,12 @@ _FIRST = 200  # rows, or groups, that say what is normal, at least
 _EVERY = 10  # units from one point of the history to the next
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _LUCK = 0.5  # by which the best of many regions is ahead without being better
-_DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothing
 _MOST_NORMAL = 1000  # values that are read off the tables of a distribution
 # Neighbours are alike from this correlation of abs(z), and so many standard errors, on.
-_ALIKE, _SURELY = 0.05, 3.0
+_ALIKE_NEIGHBOURS = 0.05
+_SURELY = 3.0
 COLUMNS = ("too small", "too large", "biased up", "biased down", "in a region")
-_KINDS = ("too small", "too large", "biased", "biased")
+_CHANGES = ("too small", "too large", "biased", "biased")
 
 
 @stored(
@@ -51,7 +52,7 @@ _KINDS = ("too small", "too large", "biased", "biased")
     **dict.fromkeys(("size", "evidence", "confidence"), number),
     **dict.fromkeys(("caution", "column", "region"), optional(text)),
     **dict.fromkeys(("since_time", "time"), plain),
-    kind=one_of(*_KINDS, "region"),
+    kind=one_of(*_CHANGES, "region"),
     units=one_of("rows", "groups"),
 )
 @dataclass(frozen=True)
@@ -258,7 +259,7 @@ class Neighbours:
         mean_a, mean_b, square, product = self.sums / self.n
         variance = max(square - mean_a**2, 1e-12)
         correlation = (product - mean_a * mean_b) / variance
-        return bool(correlation > max(_ALIKE, _SURELY / math.sqrt(self.n)))
+        return bool(correlation > max(_ALIKE_NEIGHBOURS, _SURELY / math.sqrt(self.n)))
 
 
 @stored(
@@ -664,7 +665,7 @@ class Monitor:
         since = int(watch.evidence.start[at])
         is_bias = watch.name is None and kind >= 2
         self._alarm = Alarm(
-            kind="region" if watch.name else _KINDS[kind],
+            kind="region" if watch.name else _CHANGES[kind],
             since=since,
             size=_rounded(facts[2 if is_bias else 1] / facts[0]),
             row=int(units["end"][-1]),
@@ -742,7 +743,7 @@ def _seconds(time: Any) -> Floats:
 def _hash_of(p: Predictions) -> int:
     """Return a hash of a batch of rows that differ; 0 of one that is small or alike."""
     hashes = hash_of_rows([p.y_std, p.squared_error])
-    if len(p) < LEAST_UNITS or np.unique(hashes).size < _DISTINCT * len(p):
+    if len(p) < LEAST_UNITS or np.unique(hashes).size < DISTINCT * len(p):
         return 0
     return int(np.add.reduce(hashes) >> np.uint64(12))
 

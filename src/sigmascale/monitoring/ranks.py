@@ -38,8 +38,10 @@ from ..persistence import (
 )
 
 # Shares of the reference below the limits of bins, finer in the tails.
-_TAILS = np.array([1 / 128, 1 / 64])
-_SHARES = np.concatenate([_TAILS, np.arange(1, 32) / 32, 1 - _TAILS[::-1]])
+_TAIL_SHARES = np.array([1 / 128, 1 / 64])
+_LIMIT_SHARES = np.concatenate(
+    [_TAIL_SHARES, np.arange(1, 32) / 32, 1 - _TAIL_SHARES[::-1]]
+)
 _FACTORS = np.array([1.12, 1.3, 1.8, 3.5])  # of errors relative to uncertainties
 _BIASES = np.array([0.25, 0.5, 1.0, 2.0])  # of z, in standard deviations
 N_SIZES = _FACTORS.size  # of each kind of change
@@ -199,7 +201,7 @@ class Urn:
         """Return the urn of a reference."""
         ranked = [units[name] for name in units.ranked]
         gaps = len(units) + 1
-        positions = np.unique(np.rint(_SHARES * gaps).astype(np.int64))
+        positions = np.unique(np.rint(_LIMIT_SHARES * gaps).astype(np.int64))
         positions = positions[(positions > 0) & (positions < gaps)]
         limits = []
         ties = []

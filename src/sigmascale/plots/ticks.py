@@ -28,7 +28,10 @@ def plain_numbers(low: float, high: float) -> Iterator[list[float]]:
     """Yield choices of round numbers over decades, the finest first."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for digits in _WITHIN_A_DECADE:
-        yield [digit * 10.0**power for power in decades for digit in digits]
+        numbers: list[float] = []
+        for power in decades:
+            numbers += [digit * 10.0**power for digit in digits]
+        yield numbers
     for step in (2, 3, 5, 10, 20, 50):
         yield [10.0**power for power in decades if power % step == 0]
 

@@ -15,7 +15,7 @@ from typing import Any
 from .._support.text import quoted
 from .names import WORDS, read_name, words_of
 
-_COUNTED = re.compile(r"(.*?\D|)(\d{1,3})(\D*)")  # as in Tb_model_12, or q05_pred
+_NUMBERED = re.compile(r"(.*?\D|)(\d{1,3})(\D*)")  # as in Tb_model_12, or q05_pred
 _LEVEL = re.compile(r"(.*?)[_\s-]*(\d+(?:\.\d+)?|\.\d+)[_\s-]*(%|[^\d.]*)")
 _SHARE = re.compile(r"(?<![\d.])(0?\.\d+|\d{2}(?:\.\d+)?)(?![\d.])")
 # Words that say what columns are together.
@@ -176,7 +176,7 @@ def _counted(names: Iterable[str]) -> dict[tuple[str, str], dict[int, str]]:
     """Return columns by what stands before and after a number, and by that number."""
     numbered: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for name in names:
-        if match := _COUNTED.fullmatch(name):
+        if match := _NUMBERED.fullmatch(name):
             head, number, tail = match.groups()
             numbered[head, tail][int(number)] = name
     return numbered
