@@ -39,21 +39,23 @@ def headline_of(judged: Judged, words: Words, verdicts: dict[str, Verdict]) -> H
     """Return the headline, which alone says what to do, and the notes."""
     repeats = judged.repeats
     if judged.search is None:
-        notes = (_as_repeats(repeats),) if repeats else ()
-        return Headline(f"{next(iter(verdicts.values())).sentence}.", notes)
+        # all verdicts say why nothing can be told
+        why = next(iter(verdicts.values())).sentence
+        return Headline(f"{why}.", (_as_repeats(repeats),) if repeats else ())
     text, remedy = _headline(judged, words, verdicts)
     if repeats:
         text = f"Rows look like repeats: pass groups. If they were independent: {text}"
         remedy = ""
-    text = f"{text}. {remedy}." if remedy else f"{text}."
-    return Headline(text, tuple(_oddities(judged, repeats)))
+    headline = f"{text}. {remedy}." if remedy else f"{text}."
+    return Headline(headline, tuple(_oddities(judged, repeats)))
 
 
 def _headline(
     judged: Judged, words: Words, verdicts: dict[str, Verdict]
 ) -> tuple[str, str]:
     """Return the worst fault or what is suspected, where it is, and T; and a remedy."""
-    worst, bias = worst_verdict(verdicts), verdicts.get("bias")
+    worst = worst_verdict(verdicts)
+    bias = verdicts.get("bias")
     if bias is not None and bias.answer == "no" and bias_is_cause(judged, worst):
         return f"{bias.sentence}{_and_T(judged)}", "Correct the bias"
     if worst is not None and worst.worst is not None:
@@ -77,7 +79,8 @@ def _remedy(judged: Judged, words: Words) -> str:
     if judged.rows.distributions is not None:
         return "More rows to fit would tell what is left" if columns else ""
     if columns:
-        return f"Recalibrate by {' and '.join(shorten(x, 30) for x in columns[:2])}"
+        named = " and ".join(shorten(name, 30) for name in columns[:2])
+        return f"Recalibrate by {named}"
     return "One factor mends it" if is_off else "Recalibrate"
 
 
@@ -87,7 +90,8 @@ def column_of_intervals(judged: Judged) -> str | None:
     None if they hold, or hold what they claim in parts already; of time and of
     combinations of columns, too, whose parts cannot be asked for.
     """
-    distributions, coverage = judged.rows.distributions, judged.answers.get("coverage")
+    distributions = judged.rows.distributions
+    coverage = judged.answers.get("coverage")
     if distributions is None or distributions.z.is_stretched or coverage is None:
         return None
     finding = coverage.fault or coverage.suspect
@@ -99,14 +103,15 @@ def column_of_intervals(judged: Judged) -> str | None:
 
 def is_size_blamed(judged: Judged) -> bool:
     """Return whether u itself is off somewhere, or is suspected to be."""
-    return any(
-        a.fault is not None or a.suspect is not None
-        for name, a in judged.answers.items()
-        if name not in ("bias", "coverage")
-    )
+    for name, answered in judged.answers.items():
+        is_blamed = answered.fault is not None or answered.suspect is not None
+        if is_blamed and name not in ("bias", "coverage"):
+            return True
+    return False
 
 
 def _look_at_largest(judged: Judged) -> str:
+    """Return what to do where a few errors decide."""
     rows = _largest_rows(judged)
     return f"Look at rows {' and '.join(rows[:2])}, or use intervals"
 
@@ -114,29 +119,44 @@ def _look_at_largest(judged: Judged) -> str:
 def columns_at_fault(judged: Judged, words: Words) -> list[str]:
     """Return the columns that tell which rows are off; those suspected if none are."""
     answers = judged.answers
-    whole = ("bias", "average", "coverage", "joint")
-    columns: dict[str, None] = {}
-    for name, a in answers.items():
-        if name not in whole and a.fault is not None and a.fault.contrast > 0:
-            columns[name] = None
+    if all(answered.fault is None for answered in answers.values()):
+        return _columns_suspected(judged)
+
+    # columns along which the size of u is at fault, alone or together
+    columns = []
+    for name, answered in answers.items():
+        is_of_column = name not in ("bias", "average", "coverage", "joint")
+        fault = answered.fault
+        if is_of_column and fault is not None and fault.contrast > 0:
+            columns.append(name)
     if words.described is not None:
-        columns |= dict.fromkeys(words.described[1])
+        _, together = words.described
+        columns += [name for name in together if name not in columns]
+
+    # else the one along which intervals, or predictions, are
     average = answers.get("average")
-    is_off = average is not None and average.fault is not None
+    if columns or (average is not None and average.fault is not None):
+        return columns
     for name in ("coverage", "bias"):
-        fault = answers[name].fault if name in answers and not is_off else None
-        if not columns and fault is not None and fault.limits is not None:
-            columns[fault.limits.variable.name] = None
-    if columns or any(a.fault is not None for a in answers.values()):
-        return list(columns)
-    suspects = [a for a in answers.values() if a.suspect is not None]
-    suspects = [a for a in suspects if a.suspect is not None and a.suspect.limits]
-    for a in sorted(suspects, key=_how_sure, reverse=True)[:1]:
-        assert a.suspect is not None
-        assert a.suspect.limits is not None
-        columns[a.suspect.limits.variable.name] = None
-    columns.pop("joint", None)
-    return list(columns)
+        fault = answers[name].fault if name in answers else None
+        if fault is not None and fault.limits is not None:
+            return [fault.limits.variable.name]
+    return []
+
+
+def _columns_suspected(judged: Judged) -> list[str]:
+    """Return the column along which a fault is most surely suspected, if any is."""
+    suspects = []
+    for answered in judged.answers.values():
+        if answered.suspect is not None and answered.suspect.limits is not None:
+            suspects.append(answered)
+    if not suspects:
+        return []
+    suspect = max(suspects, key=_how_sure).suspect
+    assert suspect is not None
+    assert suspect.limits is not None
+    name = suspect.limits.variable.name
+    return [] if name == "joint" else [name]
 
 
 def _T(judged: Judged) -> str:
@@ -151,10 +171,10 @@ def _and_T(judged: Judged) -> str:
     if not T < UNKNOWN:
         return ""
     if judged.tolerance >= T:
-        what = "u is"
+        subject = "u is"
         if judged.certificate.claim == "intervals":
-            what = f"{100 * judged.certificate.level:g} % intervals are"
-        return f"; {what} right to within {_T(judged)}"
+            subject = f"{100 * judged.certificate.level:g} % intervals are"
+        return f"; {subject} right to within {_T(judged)}"
     return f"; no fifth is off by more than {at_most(T)} times"
 
 
@@ -172,65 +192,74 @@ def _fault(judged: Judged, worst: Verdict, region: Region) -> str:
 
 def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
     """Return T, and what stands against a yes; and what would show more."""
-    answers = [x for x in judged.answers.values() if x.counts]
-    unsure = [x for x in answers if x.answer == "cannot tell"]
-    suspects = [x for x in unsure if x.suspect is not None]
+    unsure = []
+    for answered in judged.answers.values():
+        if answered.counts and answered.answer == "cannot tell":
+            unsure.append(answered)
     count = f"{judged.rows.n_rows:,} rows"
+    T = _T(judged)
     right = "Right to within"
     if judged.certificate.claim == "intervals":
         right = f"{words.level} {words.intervals} are right to within"
-    start = f"{right} {_T(judged)}"
+
+    # a suspect, what is odd, or nothing to look at but the average
+    suspects = [answered for answered in unsure if answered.suspect is not None]
     if suspects:
+        start = f"{right} {T}" if T else f"{count} are few"
         most = max(suspects, key=_how_sure)
-        start = start if _T(judged) else f"{count} are few"
         remedy = _remedy(judged, words)
         if most.name == "bias":
             remedy = "Correct the bias"
-        subject = words.subject(most)
-        return f"{start}, but {subject} {words.suspected(most)}", remedy
+        return f"{start}, but {words.subject(most)} {words.suspected(most)}", remedy
     if odd := _odd(judged):
-        what, remedy = odd
-        start = start if _T(judged) else "No fault found"
-        return f"{start}, but {what} ({count})", remedy
-    if _nothing_else(judged) and _T(judged):
+        oddity, remedy = odd
+        start = f"{right} {T}" if T else "No fault found"
+        return f"{start}, but {oddity} ({count})", remedy
+    if _nothing_else(judged) and T:
         return _on_average(judged, count), "Judge again with features"
     if not unsure:
-        return f"{start} ({count})", ""
-    coverage, size = judged.answers.get("coverage"), judged.answers.get("average")
-    heavy = size is not None and words.is_heavy(size)
-    if coverage is not None and heavy and math.exp(coverage.worst[ASKED].far) < UNKNOWN:
-        return _only_intervals(judged, words, coverage), _more_rows(judged, unsure)
-    if heavy and judged.few_decide:
-        text = f"The size of u cannot be told, as {_few_decide(judged)} ({count})"
-        return text, "Judge intervals, which need no ⟨Z²⟩"
-    if not _T(judged):
-        return _few_rows(judged, count), _more_rows(judged, unsure)
-    others = [x for x in unsure if x.name != "bias"]
-    if not others:
+        return f"{right} {T} ({count})", ""
+
+    # heavy tails or few rows, of which nothing can be told
+    more_rows = _more_rows(judged, unsure)
+    coverage = judged.answers.get("coverage")
+    average = judged.answers.get("average")
+    if average is not None and words.is_heavy(average):
+        if coverage is not None and math.exp(coverage.worst[ASKED].far) < UNKNOWN:
+            return _only_intervals(judged, words, coverage), more_rows
+        if judged.few_decide:
+            text = f"The size of u cannot be told, as {_few_decide(judged)} ({count})"
+            return text, "Judge intervals, which need no ⟨Z²⟩"
+    if not T:
+        return _few_rows(judged, count), more_rows
+
+    # T, and what hinders a yes: a bias, labels, or that rows are few
+    unsure_of_size = [answered for answered in unsure if answered.name != "bias"]
+    if not unsure_of_size:
         bias = u_words(math.ceil(100 * unsure[0].worst[ASKED].far) / 100)
-        text = f"{start}, but a bias of up to {bias} cannot be excluded ({count})"
-        return text, _more_rows(judged, unsure)
-    noted = [x for x in others if x.note]
-    if judged.tolerance >= judged.certificate.T and noted:
-        return f"{start}, but {noted[0].note}", ""
-    remedy = _more_rows(judged, unsure)
-    if judged.outliers is not None:
-        remedy = _look_at_largest(judged)
-    return f"{start}{_limit(judged)} ({count})", remedy
+        return (
+            f"{right} {T}, but a bias of up to {bias} cannot be excluded ({count})",
+            more_rows,
+        )
+    notes = [answered.note for answered in unsure_of_size if answered.note]
+    if judged.tolerance >= judged.certificate.T and notes:
+        return f"{right} {T}, but {notes[0]}", ""
+    remedy = more_rows if judged.outliers is None else _look_at_largest(judged)
+    return f"{right} {T}{_limit(judged)} ({count})", remedy
 
 
 def _odd(judged: Judged) -> tuple[str, str] | None:
     """Return what is odd about rows that no question is about, and what to do."""
     if judged.leaked.size:
-        what = f"the model has learned from some {judged.leaked.size:,} rows, it seems"
-        return what, "Leave them out"
+        rows = f"some {judged.leaked.size:,} rows"
+        return f"the model has learned from {rows}, it seems", "Leave them out"
     if judged.zeros >= ZEROS:
-        what = f"{percent(judged.zeros)} of the errors are exactly 0"
-        return what, "Judge the others apart, or use intervals"
+        zeros = f"{percent(judged.zeros)} of the errors are exactly 0"
+        return zeros, "Judge the others apart, or use intervals"
     gain = judged.gain_of_u
     if gain is not None and gain.low <= 0 and gain.high < USELESS:
-        what = "u does not show which errors are large"
-        return what, "A constant would serve as well"
+        useless = "u does not show which errors are large"
+        return useless, "A constant would serve as well"
     return None
 
 
@@ -242,18 +271,20 @@ def _on_average(judged: Judged, count: str) -> str:
 
 def _more_rows(judged: Judged, unsure: list[Answered]) -> str:
     """Return how many rows would show the tolerance, if somebody knows."""
-    needed = [x.needed for x in unsure if x.needed is not None]
-    if not needed:
+    needed = [answered.needed or 0 for answered in unsure]
+    most = max(needed, default=0)
+    if not most:
         return ""
-    tolerance = f"{judged.tolerance:g}"
-    return f"About {max(needed):,} {judged.unit} would show {tolerance}"
+    return f"About {most:,} {judged.unit} would show {judged.tolerance:g}"
 
 
-def _how_sure(a: Answered) -> float:
+def _how_sure(answered: Answered) -> float:
     """Return how clearly something is off; one column comes before several."""
-    assert a.suspect is not None
-    first = {"joint": 0.25, "coverage": 0.5, "bias": 0.75}.get(a.name, 1.0)
-    return first * a.suspect.contrast + 1e-6 * abs(a.suspect.off)
+    suspect = answered.suspect
+    assert suspect is not None
+    precedence = {"joint": 0.25, "coverage": 0.5, "bias": 0.75}
+    priority = precedence.get(answered.name, 1.0)
+    return priority * suspect.contrast + 1e-6 * abs(suspect.off)
 
 
 def _only_intervals(judged: Judged, words: Words, coverage: Answered) -> str:
@@ -267,21 +298,25 @@ def _only_intervals(judged: Judged, words: Words, coverage: Answered) -> str:
 
 
 def _few_decide(judged: Judged) -> str:
+    """Return how much of ⟨Z²⟩ the largest errors hold."""
     return f"1 % of the errors make up {percent(judged.few_decide)} of ⟨Z²⟩"
 
 
 def _few_rows(judged: Judged, count: str) -> str:
     """Return what few rows tell."""
-    wholes = [
-        x for x in judged.answers.values() if x.asked.with_whole and x.name != "bias"
-    ]
-    far = max((math.exp(min(x.worst[1].far, 9)) for x in wholes), default=math.inf)
-    few = f"{count} are too few to tell of {IN_WORDS[ASKED].removeprefix('in ')}"
+    # T on average, of the size and of intervals
+    factors = []
+    for answered in judged.answers.values():
+        if answered.asked.with_whole and answered.name != "bias":
+            factors.append(math.exp(min(answered.worst[1].far, 9)))
+    T = max(factors, default=math.inf)
+
+    units = count
     if judged.values.groups is not None:
         units = f"{judged.values.n_units:.0f} groups in effect"
-        few = f"{units} are too few to tell of every fifth"
-    if far < UNKNOWN:
-        return f"Right to within {at_most(far)} times on average; {few}"
+    few = f"{units} are too few to tell of {IN_WORDS[ASKED].removeprefix('in ')}"
+    if T < UNKNOWN:
+        return f"Right to within {at_most(T)} times on average; {few}"
     return f"No fault found, but {few}"
 
 
@@ -296,6 +331,7 @@ def _limit(judged: Judged) -> str:
 
 
 def _like_student(judged: Judged) -> str:
+    """Return how heavy tails are."""
     return f"as heavy as those of Student's t({judged.df:.2g})"
 
 
@@ -306,26 +342,27 @@ def _nothing_else(judged: Judged) -> bool:
 
 def worst_verdict(verdicts: dict[str, Verdict]) -> Verdict | None:
     """Return the verdict of the worst fault of size; one column before several."""
-    wrong = {
-        name: v
-        for name, v in verdicts.items()
-        if v.answer == "no" and v.worst is not None and name != "bias"
-    }
-    intervals, joint = wrong.pop("coverage", None), wrong.pop("joint", None)
+    wrong: dict[str, Verdict] = {}
+    for name, verdict in verdicts.items():
+        if verdict.answer == "no" and verdict.worst is not None and name != "bias":
+            wrong[name] = verdict
+    intervals = wrong.pop("coverage", None)
+    joint = wrong.pop("joint", None)
     if not wrong:
-        return joint or intervals
+        return intervals if joint is None else joint
 
-    def size(v: Verdict) -> float:
-        assert v.worst is not None
-        return abs(math.log(max(v.worst.estimate, 1e-300)))
+    def size(verdict: Verdict) -> float:
+        assert verdict.worst is not None
+        return abs(math.log(max(verdict.worst.estimate, 1e-300)))
 
-    best = max(wrong.values(), key=size)
-    if joint is None or joint.worst is None or best.worst is None:
-        return best
+    worst = max(wrong.values(), key=size)
+    if joint is None or joint.worst is None or worst.worst is None:
+        return worst
     # several columns are at fault if their rows are surely worse than those of one
-    factor, there = best.worst.estimate, joint.worst
-    is_worse = there.low > max(factor, 1) or there.high < min(factor, 1)
-    return joint if is_worse and there.column is None else best
+    factor = worst.worst.estimate
+    together = joint.worst
+    is_worse = together.low > max(factor, 1) or together.high < min(factor, 1)
+    return joint if is_worse and together.column is None else worst
 
 
 def bias_is_cause(judged: Judged, worst: Verdict | None) -> bool:
@@ -335,21 +372,23 @@ def bias_is_cause(judged: Judged, worst: Verdict | None) -> bool:
         return True
     if worst.worst.estimate < 1:
         return False
-    words, z, w = Words(judged), judged.values.z, judged.values.w
-    # without the bias of that region, is the fault gone?
+    # without the bias of its region, is the fault gone from the rows that have it?
+    words = Words(judged)
+    z = judged.values.z
     z2 = np.where(words.inside(bias), z - bias.off, z) ** 2
     fault = judged.answers[worst.name].fault
-    there = np.ones(z.size, dtype=np.bool_)
+    is_at_fault = np.ones(z.size, dtype=np.bool_)
     if fault is not None and worst.name != "joint":
-        there = words.inside(fault)
-    left = math.log(max(np.average(z2[there], weights=w[there]), 1e-300))
-    return left < math.log(worst.worst.estimate)
+        is_at_fault = words.inside(fault)
+    mean = np.average(z2[is_at_fault], weights=judged.values.w[is_at_fault])
+    return math.log(max(mean, 1e-300)) < math.log(worst.worst.estimate)
 
 
 # -- what is odd -----------------------------------------------------------------------
 
 
 def _as_repeats(repeats: str) -> str:
+    """Return the note on what looks like repeats."""
     return (
         f"Rows look like repeats: {repeats}. They were judged as independent, so that "
         "a no comes too easily: pass groups, equal for rows that belong together."
@@ -368,34 +407,39 @@ def _oddities(judged: Judged, repeats: str) -> list[str]:
     if words := _leaked(judged):
         notes.append(words)
     if _nothing_else(judged):
-        what = "u is constant, and there are no features"
+        why = "u is constant, and there are no features"
         if len(rows.names) > 1:
-            what = "u and all features are constant"
+            why = "u and all features are constant"
         notes.append(
-            f"Nothing but the average was looked at: {what}. For some rows u may be "
+            f"Nothing but the average was looked at: {why}. For some rows u may be "
             "far too small or too large: judge again with features."
         )
+    has_fault = any(answered.fault for answered in judged.answers.values())
     if judged.few_decide:
         notes.append(f"{_tails(judged)}{_outliers(judged)}")
-    elif judged.df < TAILS and all(a.fault is None for a in judged.answers.values()):
+    elif judged.df < TAILS and not has_fault:
         notes.append(_tails(judged).strip())
-    return [*notes, *filter(None, [_worth_of_u(judged)])]
+    if words := _worth_of_u(judged):
+        notes.append(words)
+    return notes
 
 
 def _leaked(judged: Judged) -> str:
     """Return which rows look as if the model had learned from them, if any do."""
-    rows, which = judged.rows, judged.leaked
-    if not which.size:
+    rows = judged.rows
+    leaked = judged.leaked
+    if not leaked.size:
         return ""
-    places = which if rows.places is None else np.sort(rows.places[which])
-    named = ", ".join(f"{row_number(x)}" for x in places[:ROWS_NAMED])
-    more = f" and {which.size - ROWS_NAMED:,} more" if which.size > ROWS_NAMED else ""
-    rest = np.delete(rows.squared_error, which)
-    times = math.sqrt(np.median(rest) / np.median(rows.squared_error[which]))
+    places = leaked if rows.places is None else np.sort(rows.places[leaked])
+    named = ", ".join(f"{row_number(place)}" for place in places[:ROWS_NAMED])
+    if leaked.size > ROWS_NAMED:
+        named += f" and {leaked.size - ROWS_NAMED:,} more"
+    others = np.delete(rows.squared_error, leaked)
+    smaller = math.sqrt(np.median(others) / np.median(rows.squared_error[leaked]))
     return (
-        f"About {which.size:,} of {rows.n_rows:,} rows have errors some {times:.0e} "
-        f"times smaller than the others: rows {named}{more}. The model has learned "
-        "from them, it seems: leave them out, u and T mean nothing for them."
+        f"About {leaked.size:,} of {rows.n_rows:,} rows have errors some {smaller:.0e} "
+        f"times smaller than the others: rows {named}. The model has learned from "
+        "them, it seems: leave them out, u and T mean nothing for them."
     )
 
 
@@ -414,15 +458,15 @@ def _largest_rows(judged: Judged) -> list[str]:
     rows = judged.rows
     largest = np.argsort(-rows.abs_z)[:ROWS_NAMED]
     places = largest if rows.places is None else rows.places[largest]
-    return [f"{row_number(x)}" for x in places]
+    return [f"{row_number(place)}" for place in places]
 
 
 def _outliers(judged: Judged) -> str:
     """Return the rows of the largest errors."""
-    sizes = np.sort(judged.rows.abs_z)[::-1][:ROWS_NAMED]
+    largest = np.sort(judged.rows.abs_z)[::-1][:ROWS_NAMED]
+    sizes = ", ".join(f"{size:.2g}" for size in largest)
     numbers = ", ".join(_largest_rows(judged))
-    of_u = ", ".join(f"{x:.2g}" for x in sizes)
-    return f"{_few_decide(judged)}; the largest are in rows {numbers} ({of_u} u)."
+    return f"{_few_decide(judged)}; the largest are in rows {numbers} ({sizes} u)."
 
 
 def _worth_of_u(judged: Judged) -> str:
@@ -448,21 +492,27 @@ def _worth_of_u(judged: Judged) -> str:
 
 def closing_of(judged: Judged) -> str:
     """Return T, what a perfect u would reach, how many rows would show more."""
-    certificate, count = judged.certificate, judged.rows.n_rows
     if judged.search is None:
         return ""
+    n_units = judged.rows.n_rows
     if judged.values.groups is not None:
-        count = int(judged.values.groups.max()) + 1
-    sentences = [f"You have {count:,} {judged.unit}."]
+        n_units = int(judged.values.groups.max()) + 1
+    units = f"{n_units:,} {judged.unit}"
+
+    certificate = judged.certificate
+    sentences = [f"You have {units}."]
     if certificate.T < UNKNOWN and not _nothing_else(judged):
         sure = f"{100 * certificate.confidence:g} % sure"
-        words = f"T = {at_most(certificate.T)} in fifths, {sure}, of {count:,} "
-        words += judged.unit
+        words = f"T = {at_most(certificate.T)} in fifths, {sure}, of {units}"
         if certificate.perfect < UNKNOWN:
             words += f"; a perfect u would reach {at_most(certificate.perfect)}"
         sentences = [f"{words}."]
-    unsure = [x for x in judged.answers.values() if x.answer == "cannot tell"]
-    if more := _more_rows(judged, [x for x in unsure if x.counts]):
+
+    unsure = []
+    for answered in judged.answers.values():
+        if answered.counts and answered.answer == "cannot tell":
+            unsure.append(answered)
+    if more := _more_rows(judged, unsure):
         sentences.append(f"{more}.")
     gain = judged.gain_of_u
     if gain is not None and gain.low > 0:
