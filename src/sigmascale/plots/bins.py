@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE)  # of u and the features
-NARROW, WIDE = 4.0, 6.6  # inches, for one panel in a line, and for two
+# inches that panels take: one below the other, or two side by side
+ONE_PANEL = 4.0
+TWO_PANELS = 6.6
 HEIGHT = 5.6
 
 
@@ -93,11 +95,11 @@ def _four_panels(ax: Axes | None) -> list[Axes]:
     if ax is None:
         figure: Any = new_figure(None, HEIGHT)
         width = figure.get_figwidth()
-        if width < NARROW:  # one below the other
+        if width < ONE_PANEL:  # one below the other
             figure.set_figheight(1.7 * HEIGHT)
             return list(figure.subplots(4, 1))
-        if width < WIDE:  # no width was asked for
-            figure.set_figwidth(WIDE)
+        if width < TWO_PANELS:  # no width was asked for
+            figure.set_figwidth(TWO_PANELS)
         return list(figure.subplots(2, 2).flat)
     ax = axes_for(ax)
     figure = ax.figure
