@@ -21,33 +21,37 @@ RIGHT = {
 
 def paper_words(validation: Validation) -> str:
     """Return what a referee asks of uncertainties, in two sentences."""
-    v, rows = validation, validation.rows
-    named = [name for name in v.verdicts if name not in NOT_COLUMNS]
+    v = validation
+    rows = v.rows
+
+    # what was judged, and how
+    columns = [name for name in v.verdicts if name not in NOT_COLUMNS]
     if "joint" in v.verdicts and v.verdicts["joint"].counts:
-        named.append("their combinations")
+        columns.append("their combinations")
     judged = f"{rows.n_rows:,} rows"
     if rows.groups is not None:
         judged += f" in {int(rows.groups.max()) + 1:,} independent groups"
-    sure = f"{100 * v.confidence:g} %"
-    how = (
+    method = (
         f"Uncertainties of {judged} were judged with sigmascale: T, the largest "
-        f"one-sided {sure} limit of the factor by which u, or an interval, is off in "
-        f"disjoint fifths of {listed(named, 6) or 'all rows'} (version {__version__}, "
-        f"tolerance {v.tolerance:g})."
+        f"one-sided {100 * v.confidence:g} % limit of the factor by which u, or an "
+        f"interval, is off in disjoint fifths of {listed(columns, 6) or 'all rows'} "
+        f"(version {__version__}, tolerance {v.tolerance:g})."
     )
-    # on average, and finer
-    curve = v.certificate.curve
-    proved = _proved(v.T)
-    on_average = _proved(curve[1][1]) if 1 in curve else "nothing"
+
+    # what was found: in fifths, on average, and by intervals
+    on_average = "nothing"
+    if 1 in v.certificate.curve:
+        _, most, _ = v.certificate.curve[1]
+        on_average = _proved(most)
     level = f"{v.level:g}" if f"{v.level:g}" in v.evidence.held else "0.95"
     share = v.evidence.held[level]
     held = f"{100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
-    found = (
-        f"They are right to within {proved} in every fifth and {on_average} on "
+    result = (
+        f"They are right to within {_proved(v.T)} in every fifth and {on_average} on "
         f"average, intervals of {100 * float(level):g} % hold {held}, and "
         f"{RIGHT[v.answer]}."
     )
-    return f"{how} {found}"
+    return f"{method} {result}"
 
 
 def _proved(T: float) -> str:

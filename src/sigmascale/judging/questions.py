@@ -36,7 +36,11 @@ ROWS_THAT_TELL_TAILS = 8000  # rows that tell whether they are
 BIAS_COSTS = 4 / 3  # a bias of so many times (tolerance − 1) u costs as much as u does
 STRETCH = np.geomspace(0.02, 50.0, 161)  # factors of a width that are looked at
 LOG_STRETCH = np.log(STRETCH)
-CAPPED, Z, HELD, Z2 = 0, 2, 4, 5  # columns of `Values.by_bin`
+# columns of `Values.by_bin`; that of a square follows its own
+CAPPED = 0
+Z = 2
+HELD = 4
+Z2 = 5
 Triple = tuple[Floats, Floats, Floats]
 
 

@@ -61,7 +61,9 @@ class Step(str):
     ) -> Step:
         """Join what to do and the line of Python."""
         new = super().__new__(cls, f"{what}: {python}" if python else f"{what}.")
-        new.what, new.python, new.how = what, python, how
+        new.what = what
+        new.python = python
+        new.how = how
         return new
 
 

@@ -21,7 +21,8 @@ from ..predictions import Predictions
 from ..scores.intervals import sums_of
 
 # bins of a number: halves, fifths and tenths divide them
-FEWEST_FINE_BINS, MOST_FINE_BINS = 50, 100
+FEWEST_FINE_BINS = 50
+MOST_FINE_BINS = 100
 ROWS_FOR_MOST_BINS = 15_000  # rows from which there are most bins
 FEW_VALUES = 20  # distinct values of a number that is judged by value, as labels are
 FEWEST_OF_A_VALUE = 20  # rows, below which a label or a number is no region
@@ -160,6 +161,7 @@ class Variable:
 
     @property
     def _ends(self) -> tuple[Floats, Floats]:
+        """The smallest and the largest number of each bin."""
         assert self.low is not None
         assert self.high is not None
         return self.low, self.high

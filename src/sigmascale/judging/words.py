@@ -187,6 +187,7 @@ class Words:
 
     @property
     def _all_rows(self) -> Where:
+        """All rows, which no column tells apart."""
         return Where("all rows", self.judged.rows.n_rows)
 
     def region(self, answered: Answered, finding: Finding) -> Region:

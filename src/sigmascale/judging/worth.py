@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -25,18 +24,24 @@ def gain_of_u(rows: Predictions) -> Estimate | None:
     """
     if rows.is_vector or rows.y_std.min() == rows.y_std.max():
         return None
+    # few enough rows, groups together
     chance = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
-    some = np.flatnonzero(chance < ROWS_COMPARED / rows.n_rows)
-    part = rows if some.size == rows.n_rows else rows.take(some)
-    sizes = np.abs(part.errors)
+    compared = np.flatnonzero(chance < ROWS_COMPARED / rows.n_rows)
+    if compared.size < rows.n_rows:
+        rows = rows.take(compared)
+    sizes = np.abs(rows.errors)
     if not sizes.any():
         return None
-    as_it_is = part.y_std * (part.mean(sizes / part.y_std) / NORMAL_MEAN)
-    constant = np.full(sizes.size, part.mean(sizes) / NORMAL_MEAN)
-    by_u, by_constant = _normal_crps(sizes, as_it_is), _normal_crps(sizes, constant)
-    lower = 100 * (by_constant - by_u) / part.mean(by_constant)
-    how: dict[str, Any] = {"groups": part.groups, "weights": part.weights}
-    return mean_interval(lower, confidence=0.95, **how)
+
+    # u, and a constant, each times the factor that gives normal |z| the right mean
+    u = rows.y_std * (rows.mean(sizes / rows.y_std) / NORMAL_MEAN)
+    constant = np.full(sizes.size, rows.mean(sizes) / NORMAL_MEAN)
+    by_u = _normal_crps(sizes, u)
+    by_constant = _normal_crps(sizes, constant)
+    per_cent_lower = 100 * (by_constant - by_u) / rows.mean(by_constant)
+    return mean_interval(
+        per_cent_lower, confidence=0.95, groups=rows.groups, weights=rows.weights
+    )
 
 
 def _normal_crps(sizes: Floats, u: Floats) -> Floats:

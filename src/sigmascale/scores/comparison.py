@@ -119,6 +119,7 @@ class Comparison(Result):
 
     @property
     def _intervals(self) -> str:
+        """What stands over the paired differences."""
         share = f"{100 * self.confidence:g} %"
         return f"Paired differences, with {share} intervals that count {self.units}:"
 

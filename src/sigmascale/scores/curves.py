@@ -94,12 +94,14 @@ class CalibrationCurve(Result):
         Points are joined by straight lines; pieces that cross the diagonal count with
         both their triangles.
         """
-        left, right = self._off[:-1], self._off[1:]
-        both = np.abs(left) + np.abs(right)
-        # triangles of heights |left| and |right| share the width as their heights do
-        crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
-        heights = np.where(left * right < 0, crossing, both)
-        return float(np.sum(heights) / (2 * left.size))
+        a = self._off[:-1]
+        b = self._off[1:]
+        trapezoids = np.abs(a) + np.abs(b)
+        # triangles of heights |a| and |b| share the width as their heights do: their
+        # area, like that of a trapezoid, is half of (a² + b²) / (|a| + |b|)
+        triangles = (a**2 + b**2) / np.where(trapezoids > 0, trapezoids, 1)
+        heights = np.where(a * b < 0, triangles, trapezoids)
+        return float(np.sum(heights) / (2 * a.size))
 
     @property
     def mean_absolute_error(self) -> float:
@@ -119,6 +121,7 @@ class CalibrationCurve(Result):
 
     @property
     def _off(self) -> Floats:
+        """How far the curve is above the diagonal."""
         return self.observed - self.level
 
     def _cells(self) -> Cells:

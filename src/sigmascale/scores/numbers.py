@@ -225,7 +225,8 @@ def interval_score(p: Predictions, *, level: float = 0.95) -> float:
     >>> round(ss.scores.interval_score(p, level=0.9), 2)
     16.84
     """
-    p, level = check_predictions(p, vectors=False), check_fraction(level, "level")
+    p = check_predictions(p, vectors=False)
+    level = check_fraction(level, "level")
     return p.mean(interval_scores(p, level))
 
 
@@ -401,6 +402,7 @@ class LocalScores:
 
 
 def _local(p: Predictions, by: str | int, n_bins: Any, ties: Any) -> LocalScores:
+    """Return the scores of one column, of arguments as users pass them."""
     p = check_predictions(p, complete=True)
     count = bins_of(n_bins, p.n_effective)
     (bins,) = cut(p, count, by=by, ties=check_ties(ties, p)).values()
@@ -409,10 +411,10 @@ def _local(p: Predictions, by: str | int, n_bins: Any, ties: Any) -> LocalScores
 
 def _mean_log(zms: Floats) -> float:
     """Return the mean of abs(ln <Z²>) over bins."""
-    silent = int(np.count_nonzero(zms == 0))
-    if silent:
+    n_zero = int(np.count_nonzero(zms == 0))
+    if n_zero:
         warn(
-            f"All errors are exactly 0 in {silent} of {zms.size} bins: their |ln <Z²>| "
+            f"All errors are exactly 0 in {n_zero} of {zms.size} bins: their |ln <Z²>| "
             "and so the score are infinite. Use fewer bins.",
             ZeroErrorBinWarning,
             stacklevel=4,

@@ -76,6 +76,7 @@ class Scorecard(Result):
         return self._simulated("empirical") if self.zms > 0 else None
 
     def _simulated(self, distribution: Distribution) -> ReferenceScores:
+        """Return the scores of simulated sets, in the same bins."""
         p, bins = self._judged
         n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWN_TARGETS))
         squares = Squares.of(distribution, p)
@@ -100,20 +101,19 @@ class Scorecard(Result):
     def _cells(self) -> Cells:
         claimed = {f"within_{100 * c:g}": f"{c:.4g}" for c in self.coverage}
         valid = {f"f_v_{name}": fraction for name, fraction in self.valid.items()}
-        ends = {f"{name}_{end}" for name in valid for end in ("low", "high")}
+        # limits of valid fractions stand beside these
+        ends = {f"{name}_low" for name in valid} | {f"{name}_high" for name in valid}
         rows = []
         for name, value in self.to_dict().items():
             if name in ends:
                 continue
             shown = str(valid[name]) if name in valid else f"{value:.4g}"
-            targets = [_target(each, name) for each in self._references()]
+            target = _target(self.reference, name)
+            own_target = _target(self.own_reference, name)
             if name in claimed:
-                targets = [claimed[name]] * 2
-            rows.append((name, shown, *targets))
+                target = own_target = claimed[name]
+            rows.append((name, shown, target, own_target))
         return ("score", "value", "if right and normal", "if right, same tails"), rows
-
-    def _references(self) -> tuple[ReferenceScores | None, ReferenceScores | None]:
-        return self.reference, self.own_reference
 
 
 def _target(reference: ReferenceScores | None, name: str) -> str:
@@ -168,15 +168,22 @@ def scorecard(
 
 def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecard:
     """Return the scores of checked rows from bins, of which `n_bins` were asked."""
-    local = {name: LocalScores.of(p, each) for name, each in bins.items()}
+    s = {}
+    ence = {}
+    uce = {}
+    for name, of_variable in bins.items():
+        local = LocalScores.of(p, of_variable)
+        s[name] = local.s
+        ence[name] = local.ence
+        uce[name] = local.uce
     return Scorecard(
         n_rows=p.n_rows,
         n_bins=n_bins,
         nll=p.mean(normal_nll(p)),
         zms=p.mean(p.z2),
-        s={name: each.s for name, each in local.items()},
-        ence={name: each.ence for name, each in local.items()},
-        uce={name: each.uce for name, each in local.items()},
+        s=s,
+        ence=ence,
+        uce=uce,
         crps=p.mean(energy_scores(p)),
         coverage={level: p.mean(is_held(p, level)) for level in COVERAGES},
         valid=valid_fractions(p, bins),

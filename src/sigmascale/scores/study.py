@@ -53,18 +53,19 @@ class BinStudy(Result):
     @property
     def words(self) -> str:
         """Where more bins stop helping, in a sentence or two."""
+        # where S_tot is lowest, and from where it is as low but for chance
         s_tot = self.scores["S_tot"]
         lowest = int(np.argmin(s_tot))
         spread = float(self.spread["S_tot"][lowest])
         enough = int(np.argmax(s_tot <= s_tot[lowest] + spread))
-        n_enough, n_lowest = self.n_bins[enough], self.n_bins[lowest]
+
         target = float(self.target["S_tot"][lowest])
-        words = f"S_tot is lowest, {s_tot[lowest]:.3g}, with {n_lowest} bins of "
-        words += self.by
+        bins = f"{self.n_bins[lowest]} bins of {self.by}"
+        words = f"S_tot is lowest, {s_tot[lowest]:.3g}, with {bins}"
         if enough != lowest:
             words += (
-                f", but from {n_enough} bins on more of them help by less than "
-                f"{spread:.2g}, by which perfectly calibrated sets differ"
+                f", but from {self.n_bins[enough]} bins on more of them help by less "
+                f"than {spread:.2g}, by which perfectly calibrated sets differ"
             )
         return (
             f"{words}. Perfect ones would have {target:.3g}, and the rival has "

@@ -90,15 +90,18 @@ class Tails(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, and what is reliable."""
-        names = ("rce_is_reliable", "zms_is_reliable", "share_is_reliable")
-        more = {name: getattr(self, name) for name in (*names, "share_is_valid")}
-        return super().to_dict() | more
+        return super().to_dict() | {
+            "rce_is_reliable": self.rce_is_reliable,
+            "zms_is_reliable": self.zms_is_reliable,
+            "share_is_reliable": self.share_is_reliable,
+            "share_is_valid": self.share_is_valid,
+        }
 
     def _cells(self) -> Cells:
-        def row(name: str, found: Estimate, best: float, *, reliable: bool) -> Any:
-            interval = f"{found.low:.3f} to {found.high:.3f}"
-            can = "yes" if reliable else "no: heavy tails"
-            return name, f"{found.value:.3f}", interval, f"{best:g}", can
+        def row(name: str, estimate: Estimate, best: float, *, reliable: bool) -> Any:
+            interval = f"{estimate.low:.3f} to {estimate.high:.3f}"
+            believed = "yes" if reliable else "no: heavy tails"
+            return name, f"{estimate.value:.3f}", interval, f"{best:g}", believed
 
         return ("statistic", "value", "interval", "best", "to be believed"), [
             row("RCE", self.rce, 0, reliable=self.rce_is_reliable),
@@ -174,7 +177,9 @@ def tails(
     if p.n_rows < 5:
         msg = f"Tails need at least 5 rows; found {p.n_rows}. Add rows."
         raise InvalidInputError(msg)
-    e, u, z = p.errors, p.y_std, p.z
+    e = p.errors
+    u = p.y_std
+    z = p.z
     if not np.any(e):
         msg = "Errors must not be 0 in every row: z-scores have no distribution."
         raise InvalidInputError(msg)
