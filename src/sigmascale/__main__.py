@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from io import TextIOWrapper
 from typing import Any, NoReturn
@@ -26,13 +26,13 @@ STOPPED = 128  # and the number of the signal that stopped it
 def main() -> NoReturn:
     """Run the command line in a process of its own; see the exit codes in `options`."""
     _open_streams()
-    _catch_signals()
+    stopped_by = _catch_signals()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = _warn_once()
-            code = _run()
+            code = _run(stopped_by)
     except (KeyboardInterrupt, SystemExit) as end:
         stopped = end.code if isinstance(end, SystemExit) else STOPPED + signal.SIGINT
         if isinstance(stopped, int) and stopped > STOPPED:
@@ -43,8 +43,12 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _run() -> int:
-    """Run what was typed; what a user can mend ends with a message and code 2."""
+def _run(stopped_by: Sequence[int]) -> int:
+    """Run what was typed; what a user can mend ends with a message and code 2.
+
+    What happens after one of the signals `stopped_by` is its doing: a library that was
+    interrupted may say so in an exception of its own.
+    """
     try:
         try:
             command = parse()
@@ -56,12 +60,14 @@ def _run() -> int:
             return PASSED  # help was asked for
         finally:
             _flush()
-    except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
-        _tell(_words(problem))
-        return BAD_INPUT
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:  # panics of libraries in Rust are no exceptions
+    except BaseException as problem:  # panics of libraries in Rust are no exceptions
+        if stopped_by:
+            raise SystemExit(STOPPED + stopped_by[0]) from problem
+        if isinstance(problem, (InvalidInputError, OSError, ImportError, MemoryError)):
+            _tell(_words(problem))
+            return BAD_INPUT
         print(visible(traceback.format_exc()), end="", file=sys.stderr)
         _tell("this is a defect of sigmascale, not of your data: please report it.")
         return DEFECT
@@ -87,14 +93,23 @@ def _escaped(match: re.Match[str]) -> str:
     return character if character == "\n" else f"\\u{ord(character):04x}"
 
 
-def _catch_signals() -> None:
-    """End in good order when the system says so."""
-    for name in ("SIGTERM", "SIGHUP"):  # so that nothing half-written is left
+def _catch_signals() -> list[int]:
+    """End in good order when the system says so; return the signals that came."""
+    stopped_by: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        stopped_by.append(number)
+        if number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        sys.exit(STOPPED + number)
+
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # so that nothing half-written is left
         number = getattr(signal, name, None)  # Windows has no terminal to hang up
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, _stop)
+            signal.signal(number, stop)
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    return stopped_by
 
 
 def _open_streams() -> None:
@@ -106,11 +121,6 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, TextIOWrapper) and name != "stdin":
             stream.reconfigure(errors="replace")  # a terminal may lack "²"
-
-
-def _stop(number: int, frame: Any) -> NoReturn:
-    """End with the code of a signal, and clear up on the way."""
-    sys.exit(STOPPED + number)
 
 
 def _flush() -> None:

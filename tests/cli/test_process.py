@@ -142,6 +142,24 @@ def test_an_interrupted_command_leaves_no_partial_output(number, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_library_makes_of_an_interruption_is_an_interruption(number):
+    code = (
+        "import signal, sys\n"
+        "import sigmascale.cli.table\n"
+        "from sigmascale.__main__ import main\n"
+        "def read(*_, **__):\n"
+        f"    try: signal.raise_signal({int(number)})\n"
+        "    except BaseException: raise RuntimeError('a callback failed') from None\n"
+        "sigmascale.cli.table.read = read\n"
+        "sys.argv = ['sigmascale', 'check', 'a.csv']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert done.returncode == 128 + number
+    assert (done.stdout, done.stderr) == (b"", b"error: interrupted.\n")
+
+
 # -- full disks ------------------------------------------------------------------------
 
 
