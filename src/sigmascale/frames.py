@@ -553,18 +553,22 @@ def _on_spark(frame: Any, batches: _Batches) -> Any:
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     prepare_spark(frame, batches.tally)
+    # PySpark looks for a column "a.b" in a struct "a": names travel beside the rows
+    names = frame.columns
+    numbered = frame.toDF(*map(str, range(len(names))))
 
     def evaluate(parts: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for part in parts:
-            yield from batches.beside(pa.Table.from_batches([part])).to_batches()
+            table = pa.Table.from_batches([part]).rename_columns(names)
+            yield from batches.beside(table).to_batches()
 
     unchanged = [
         field for field in frame.schema.fields if field.name not in batches.outputs
     ]
     written = [StructField(name, DoubleType()) for name in batches.outputs]
-    return frame.mapInArrow(evaluate, StructType([*unchanged, *written]))
+    return numbered.mapInArrow(evaluate, StructType([*unchanged, *written]))
 
 
 def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:

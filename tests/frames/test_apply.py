@@ -3,6 +3,7 @@
 import pickle
 import re
 import warnings
+from contextlib import suppress
 from decimal import Decimal
 
 import narwhals as nw
@@ -58,8 +59,8 @@ def test_every_kind_of_recalibrator_runs_in_batches_of_the_engine(scan):
         # without predictions, limits are those of errors
         limits = r.apply(rows).distributions.interval(0.9) - 0.0
         assert rows.y_pred is None
-        np.testing.assert_allclose(found["u_recalibrated_low"], limits[:, 0])
-        np.testing.assert_allclose(found["u_recalibrated_high"], limits[:, 1])
+        low, high = found["u_recalibrated_low"], found["u_recalibrated_high"]
+        np.testing.assert_allclose(np.stack([low, high], axis=1), limits, rtol=1e-12)
 
 
 def test_rows_that_cannot_be_used_are_null_and_missing_features_are_not(scan):
@@ -129,6 +130,53 @@ def test_whole_numbers_that_were_text_in_the_fit_are_told(scan):
     assert found == [("UnseenCategoryWarning", "kind")]
 
 
+def ill(frame, mark):
+    """Return a frame whose worker is killed in mid-run, the first time."""
+    psutil = pytest.importorskip("psutil")
+
+    def kill_once(worker):
+        with suppress(FileExistsError), open(mark, "x"):
+            worker.kill()
+
+    if not hasattr(frame, "sparkSession"):
+
+        def passed(part):
+            kill_once(psutil.Process())
+            return part
+
+        return frame.map_partitions(passed, meta=frame._meta)
+
+    def evaluate(parts):
+        for number, part in enumerate(parts):
+            yield part
+            if number == 1:  # the executor has a daemon, which has this process
+                kill_once(psutil.Process().parent().parent())
+
+    return frame.mapInArrow(evaluate, frame.schema)
+
+
+@pytest.mark.parametrize(
+    "scan",
+    [
+        pytest.param("processes of dask", marks=pytest.mark.slow),
+        pytest.param("executors of spark", marks=pytest.mark.spark),
+    ],
+    indirect=True,
+)
+def test_a_worker_that_is_killed_in_mid_run_loses_nothing(scan, tmp_path):
+    table = make(20_000)
+    rows = rows_of(table)
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows)
+    applied = ss.frames.apply(r, scan(table), interval=0.9)
+    found = collected(ill(applied, tmp_path / "killed"))
+    assert (tmp_path / "killed").exists()
+    assert found["row"].to_list() == table["row"].to_list()
+    again = r.apply(rows)
+    np.testing.assert_allclose(found["u_recalibrated"], again.y_std, rtol=1e-12)
+    lowest = again.distributions.interval(0.9)[:, 0]
+    np.testing.assert_allclose(found["u_recalibrated_low"], lowest, rtol=1e-12)
+
+
 def test_nothing_but_json_travels_to_workers():
     r = ss.Recalibrator().fit(rows_of(make()))
     seen = []
@@ -143,11 +191,11 @@ def test_other_names_and_columns_that_are_replaced(scan):
     table = make(500)
     rows = rows_of(table)
     r = ss.Recalibrator(ss.RakedScaling()).fit(rows)
-    other = table.rename({"u": "my std", "x": "weight, kg", "kind": "what's that"})
-    options = {"y_std": "my std", "features": ["weight, kg", "what's that"]}
+    other = table.rename({"u": "my std", "x": "x.1, kg", "kind": "what's that"})
+    options = {"y_std": "my std", "features": ["x.1, kg", "what's that"]}
     lazy = ss.frames.apply(r, scan(other), name="E", **options)
     found = collected(lazy)
-    assert found.columns == ["row", "my std", "weight, kg", "what's that", "E"]
+    assert found.columns == ["row", "my std", "x.1, kg", "what's that", "E"]
     np.testing.assert_allclose(found["E"], r.predict(rows), rtol=1e-12)
     same = collected(ss.frames.apply(r, scan(table), name="u"))
     np.testing.assert_allclose(same["u"], r.predict(rows), rtol=1e-12)
