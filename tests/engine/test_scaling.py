@@ -140,6 +140,14 @@ def test_bins_of_few_rows_are_filled_up_with_average_ones():
     assert factor[-1] ** 2 == pytest.approx(1)
 
 
+def test_a_bin_whose_errors_are_all_0_gets_the_average_factor():
+    kind = np.repeat(["a", "b"], 60)
+    error = np.where(kind == "a", 0.0, 3.0)
+    p = ss.Predictions(y_std=np.ones(120), error=error, features={"k": kind})
+    factor = scale_of(ss.BinwiseScaling(by="k"), p)
+    np.testing.assert_allclose(factor**2, np.where(kind == "a", 4.5, 9.0))
+
+
 def test_equal_values_of_a_feature_are_parted_by_u():
     rng = np.random.default_rng(4)
     shells = rng.integers(0, 4, 400).astype(float)
@@ -251,6 +259,42 @@ def test_boosted_scaling_learns_nothing_where_there_is_nothing():
     )
     found = scale_of(ss.BoostedScaling(), p)
     assert np.abs(np.log(found / u)).max() < 0.35
+
+
+def test_labels_are_right_beside_enormous_errors_of_no_weight():
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["a", "b", "noise"], 400)
+    factor, weights = np.repeat([[1.0, 3.0, 60.0], [1.0, 1.0, 1e-3]], 400, axis=1)
+    error = factor * rng.normal(size=1200)
+    columns = {"y_std": np.ones(1200), "features": {"kind": kind}}
+    p = ss.Predictions(**columns, error=error, weights=weights)
+    found = scale_of(ss.BoostedScaling(), p)
+    for label in ("a", "b"):
+        own = kind == label
+        rms = np.sqrt(np.mean(error[own] ** 2))
+        assert found[own][0] == pytest.approx(rms, rel=0.06)
+
+
+def test_scales_out_of_fold_are_right_for_rare_labels():
+    rng = np.random.default_rng(0)
+    is_rare, u = np.arange(1500) % 12 == 0, rng.lognormal(size=1500)
+    error = u * rng.normal(size=1500) * np.where(is_rare, 6.0, 1.0)
+    p = ss.Predictions(y_std=u, error=error, features={"rare": is_rare})
+    out_of_fold = ss.BoostedScaling().learn(p).out_of_fold
+    assert np.mean(p.squared_error[is_rare] / out_of_fold[is_rare] ** 2) < 1.35
+
+
+def test_bins_of_quantiles_hold_equal_weights():
+    rng = np.random.default_rng(0)
+    x = rng.random(4000)
+    p = ss.Predictions(
+        y_std=np.ones(4000),
+        error=rng.normal(size=4000) * np.where(x > 0.95, 3.0, 1.0),
+        features={"x": x},
+        weights=np.where(x > 0.9, 9.0, 1.0),  # half of all
+    )
+    (axis,) = (a for a in ss.RakedScaling().learn(p).map.axes if a.column == 1)
+    assert np.mean(axis.edges > 0.9) == pytest.approx(0.5, abs=0.1)
 
 
 def test_thresholds_lie_between_values():

@@ -37,6 +37,15 @@ def test_groups_of_one_row_are_rows_and_equal_weights_are_none():
         assert other.n_effective == pytest.approx(plain.n_effective)
 
 
+def test_unequal_groups_of_one_value_each_have_degrees_of_freedom_of_their_sizes():
+    sizes = np.repeat(np.arange(1.0, 31.0), 2)
+    group = np.repeat(np.arange(60), sizes.astype(int))
+    value = np.resize([1.0, -1.0], 60)[group]
+    # of a sum of 60 units with variances s²: (Σ s²)² / Σ s⁴ − 1
+    expected = np.sum(sizes**2) ** 2 / np.sum(sizes**4) - 1
+    assert Mean.of(value, group).df == pytest.approx(expected)
+
+
 def test_equal_groups_that_are_the_same_row_over_and_over_count_as_one_row_each():
     x = np.random.default_rng(2).normal(size=30)
     once, often = Mean.of(x), Mean.of(np.repeat(x, 7), np.repeat(np.arange(30), 7))
