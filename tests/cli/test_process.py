@@ -192,6 +192,16 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, sigmascale):
         assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+def test_a_full_disk_under_a_sheet_is_told_in_one_line():
+    noise = np.random.default_rng(0).random(40_000)
+    pl.concat([FRAME] * 100).with_columns(noise=noise).write_csv("good.csv")
+    command = [*COMMAND, "apply", "r.json", "good.csv", "-o", "out.xlsx"]
+    with little_disk():
+        done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: out.xlsx: File too large\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_behind_standard_output_is_told():
     for words in (["--help"], ["apply", "r.json", "a.csv", "-o", "-"]):
