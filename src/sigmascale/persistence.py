@@ -63,7 +63,10 @@ def number(value: Any) -> float:
     if type(value) is int and abs(value) <= EXACT:
         value = float(value)
     if type(value) is not float or not abs(value) <= LARGEST_NUMBER:
-        refuse(f"there must be a finite number; found {quoted(value)}.")
+        refuse(
+            f"there must be a number of at most {LARGEST_NUMBER:g}; "
+            f"found {quoted(value)}."
+        )
     return value
 
 
