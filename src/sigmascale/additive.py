@@ -41,7 +41,8 @@ UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
 ROWS_AT_A_TIME = 2**14  # in NumPy, so that what is computed stays in the cache
 HALF = 0.5 + 1e-6  # of the way from a value to the next: rounding decides on no place
 MANY_FOR_TABLES = 50_000  # rows, for which it is worth writing out whole tables
-LARGEST_TABLE, LARGEST_TABLES = 2**17, 2**22  # numbers in a table written out, in all
+LARGEST_TABLE = 2**17  # numbers in a table that is written out
+LARGEST_TABLES = 2**22  # numbers in all of these together
 _FLOAT = np.finfo(np.float64)
 
 

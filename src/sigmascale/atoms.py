@@ -676,23 +676,23 @@ class HonestCalculator(Calculator):
         highest = min((float(table.levels[-1]) for table in z.tables), default=1.0)
         if level <= highest + 1e-12:
             return level
+
         # of each table, the i-th of n rows stands for i / (n + 1)
         needed = math.ceil(round(1 / (1 - level), 6)) - 1
+        is_infinite = z.tables[0].infinite
+        remedy = "Radii are those of that level, and too small: calibrate on"
+        category: type[Warning] = FewRowsWarning
+        if is_infinite:
+            remedy = "Radii are infinite: hold out"
+            category = InfiniteIntervalWarning
         shown = f"{math.floor(1e6 * highest) / 1e6:.6g}"
         whose = f", that of the worst of {n_atoms} atoms," if self.level is None else ""
         where = " in each bin of u" if len(z.tables) > 1 else ""
-        is_infinite = z.tables[0].infinite
-        what = (
-            "Radii are infinite: hold out"
-            if is_infinite
-            else "Radii are those of that level, and too small: calibrate on"
-        )
         words = (
             f"`level` {level:.8g}{whose} lies beyond what {min(z.n_rows)} calibrated "
             f"atoms{where} can tell: the highest level that they support is {shown}. "
-            f"{what} at least {needed} atoms{where}, or pass level={shown}."
+            f"{remedy} at least {needed} atoms{where}, or pass level={shown}."
         )
-        category = InfiniteIntervalWarning if is_infinite else FewRowsWarning
         warn(words, category, stacklevel=4)
         return level if is_infinite else highest
 

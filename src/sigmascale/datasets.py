@@ -456,6 +456,7 @@ def _download() -> Path:
 
 def _read(path: Path, sha256: str) -> Molecules:
     """Return the rows of a file of QM9, if it is the published one."""
+    # the published file
     if not path.is_file():
         msg = f"`folder` must hold {path.name}; there is none in {path.parent}."
         raise InvalidInputError(msg)
@@ -467,6 +468,7 @@ def _read(path: Path, sha256: str) -> Molecules:
         )
         raise InvalidInputError(msg)
 
+    # its columns
     with path.open(newline="", encoding="utf-8") as file:
         records = list(csv.DictReader(file))
 

@@ -56,6 +56,7 @@ def upright(members: Any, y_true: Any, members_axis: int | None) -> Any:
     Those that only fit the true values if they are transposed are refused; of square
     ones nobody can tell, and a warning says what both readings amount to.
     """
+    # as the caller says, or as nothing says otherwise
     if members_axis not in (None, 0, 1):
         need(False, "members_axis", "be 0 or 1", members_axis)
     if members_axis == 0:
@@ -63,6 +64,7 @@ def upright(members: Any, y_true: Any, members_axis: int | None) -> Any:
     if members_axis == 1 or y_true is None:
         return members
 
+    # as true values tell
     table = check_numbers(members, "members", (2, 3))
     n_rows, n_members = table.shape[:2]
     truth = check_numbers(y_true, "y_true")

@@ -275,14 +275,14 @@ def _counted(lazy: Frame, schema: Schema) -> tuple[int, dict[str, float]]:
     Rows in which something is not known that has to be are refused, whether or not
     they would be drawn.
     """
+    # columns of numbers; which have to be known, and which are hashed
     groups = schema.groups
-    labels = {*schema.labels, groups}
     kinds = lazy.collect_schema()
-    numbers = [
-        name
-        for name in schema.columns
-        if kinds[name].is_numeric() and name not in labels
-    ]
+    numbers = []
+    for name in schema.columns:
+        is_label = name in schema.labels or name == groups
+        if kinds[name].is_numeric() and not is_label:
+            numbers.append(name)
     needed = [name for name in numbers if name not in schema.features]
     if groups is not None:
         needed.append(groups)
@@ -461,6 +461,7 @@ class _Batches:
 
     def __call__(self, batch: nw.DataFrame[Any]) -> dict[str, Floats]:
         """Return the new columns of a batch; NaN in rows that cannot be used."""
+        # columns as they are needed, and which rows have all of them
         columns: dict[str, npt.NDArray[Any]] = {}
         is_usable = np.ones(len(batch), dtype=bool)
         for name in self.inputs:
@@ -476,6 +477,7 @@ class _Batches:
             if name == self.columns[0]:
                 is_usable &= numbers >= SMALLEST
 
+        # what is said of these
         values = np.full((len(self.outputs), len(batch)), np.nan)
         usable = np.flatnonzero(is_usable)
         if usable.size:

@@ -443,12 +443,13 @@ class Predictions:
         >>> p.y_pred, p.y_std.round(2)
         (array([2.]), array([0.51]))
         """
-        bottom, top = check_column(low, "low"), check_column(high, "high")
+        bottom = check_column(low, "low")
+        top = check_column(high, "high")
         check_same_length("low", bottom, "high", top)
         share = check_fraction(coverage, "coverage")
         levels = [(1 - share) / 2, (1 + share) / 2]
-        both = np.column_stack([bottom, top])
-        return cls.from_quantiles(levels, both, y_true=y_true, **others)
+        limits = np.column_stack([bottom, top])
+        return cls.from_quantiles(levels, limits, y_true=y_true, **others)
 
     @classmethod
     def from_atoms(
@@ -834,6 +835,7 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
+    # one uncertainty a row
     values = as_array(y_std, "y_std", None)
     if values.shape[1:] == (1,):
         values = values.ravel()
@@ -853,6 +855,7 @@ def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
         raise InvalidInputError(msg, "y-std-shape", shape=list(shape))
     u = check_column(values, "y_std")
 
+    # and all others of its length, and of one shape
     for name, other in others.items():
         check_same_length("y_std", u, name, other)
     if len({other.shape[1:] for other in others.values()}) > 1:

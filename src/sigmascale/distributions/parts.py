@@ -239,10 +239,11 @@ class Parts:
     @cached_property
     def _stretches(self) -> list[Floats]:
         """Of each axis, the stretches of its codes, a row for each."""
-        return [
-            np.array([part.of_all_coverages() for part in of_axis])
-            for of_axis in self.parts
-        ]
+        stretches = []
+        for of_axis in self.parts:
+            of_codes = [part.of_all_coverages() for part in of_axis]
+            stretches.append(np.array(of_codes))
+        return stretches
 
     def stretched(
         self, z: ZDistribution, scale: Floats, rows: Predictions

@@ -70,11 +70,11 @@ def _absurd(rows: Predictions, n_absurd: int) -> str:
 
     # by their numbers in the table
     places = largest_first if rows.places is None else rows.places[largest_first]
-    which = listed([str(row_number(place)) for place in places[:count]], 5)
+    numbers = listed([str(row_number(place)) for place in places[:count]], 5)
     return (
         f"{n_absurd} of {rows.n_rows} recalibrated uncertainties exceed {ABSURD:g} "
         f"times the largest error: {count} row{'s' if count > 1 else ''} (row "
-        f"{which}) with a tiny uncertainty and a large error make half of <Z²>, "
+        f"{numbers}) with a tiny uncertainty and a large error make half of <Z²>, "
         "which the scale sets right. Use quantiles and intervals, which do not "
         "depend on it, or look at these rows."
     )
@@ -83,11 +83,11 @@ def _absurd(rows: Predictions, n_absurd: int) -> str:
 def _raised_by_outliers(rows: Predictions, scale: Floats) -> str:
     """Return by how much u was changed for the sake of a few large errors."""
     factor = float(np.exp(rows.mean(np.log(scale / rows.y_std))))
-    before = float(np.quantile(rows.abs_z, 0.95))
-    how = "raised" if factor > 1 else "changed"
+    width = float(np.quantile(rows.abs_z, 0.95))
+    changed = "raised" if factor > 1 else "changed"
     return (
-        f"A few large errors decide on u, which was {how} {factor:.2g} times for "
-        f"their sake, while ±{before:.2g} of the old u hold 95 % of the errors. "
+        f"A few large errors decide on u, which was {changed} {factor:.2g} times for "
+        f"their sake, while ±{width:.2g} of the old u hold 95 % of the errors. "
         "Use intervals and quantiles, which hold what they claim."
     )
 
@@ -104,7 +104,8 @@ def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
     for name, column in zip(rows.names, rows.columns, strict=True):
         bias = _largest_bias(rows, z, column)
         if abs(bias) > max(abs(largest), WORTH_WORDS):
-            largest, column_of_largest = bias, name
+            largest = bias
+            column_of_largest = name
     if not column_of_largest:
         return ()
     direction = "low" if largest > 0 else "high"

@@ -375,6 +375,8 @@ class Recalibrator(Parametrised):
         if any_bound(bounds) and p.y_pred is None:
             msg = "`bounds` are those of true values: pass `y_pred`, not errors alone."
             raise InvalidInputError(msg)
+
+        # the scale and the bias of each row, and which table of z is whose
         scale = self.scale_.of_rows(rows)
         unbiased = corrected(rows, self.bias_)
         z = self.distribution_

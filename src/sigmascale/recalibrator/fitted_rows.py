@@ -37,9 +37,13 @@ MOST_HASHED = 100_000  # rows among which equal ones are counted
 N_HASHES = 64  # of rows that are kept
 DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothing
 # Of new rows from the same source, 2 of n + 1 are expected outside the range of n, and
-# hardly any far outside: as far again from the median as the end of the range.
-FAR, OUTSIDE = 10, 20  # of n + 1 rows, so many more than expected that it is told
-SHARE_OUTSIDE, FEW_OUTSIDE = 0.05, 10  # outside, however many there were in the fit
+# hardly any far outside: as far again from the median as the end of the range. It is
+# told where of each n + 1 new rows more than so many are far outside,
+FAR = 10
+# or so many are outside, and these are more than a share of the rows, and than a few.
+OUTSIDE = 20
+SHARE_OUTSIDE = 0.05
+FEW_OUTSIDE = 10
 MOST_KEPT_LABELS = 100  # of a column that are kept
 LEAST_GROUPS = 10  # fewer do not tell how groups vary
 
@@ -71,9 +75,9 @@ class Outside(NamedTuple):
 
     def is_worth_telling(self, n_rows: int, n_fit: int) -> bool:
         """Return whether so many of all rows are outside that it is no chance."""
-        expected = n_rows / (n_fit + 1)
-        many = max(OUTSIDE * expected, SHARE_OUTSIDE * n_rows, FEW_OUTSIDE)
-        return self.n_far > FAR * expected or self.n > many
+        per_range = n_rows / (n_fit + 1)
+        most = max(OUTSIDE * per_range, SHARE_OUTSIDE * n_rows, FEW_OUTSIDE)
+        return self.n_far > FAR * per_range or self.n > most
 
 
 class Unlike(NamedTuple):

@@ -33,7 +33,8 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         high *= factor
     else:
         words = f"{_base_words(base, level)}, and multiplied"
-    columns = listed([names[j] for j in sorted({axis.column for axis in scale.axes})])
+    used = sorted({axis.column for axis in scale.axes})
+    columns = listed([names[column] for column in used])
     return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
 
 

@@ -154,13 +154,14 @@ class BinwiseScaling(Scaling):
         if not n.ndim:
             return np.asarray(_log_factor(average))
         self._warn_of_thin_bins(rows, n, prior_rows)
-        # errors that are all 0 say nothing of a factor
-        own = np.divide(sum_z2, n, out=np.full(n.shape, average), where=sum_z2 > 0)
+
+        # <Z²> of each bin; errors that are all 0 say nothing of a factor
+        z2 = np.divide(sum_z2, n, out=np.full(n.shape, average), where=sum_z2 > 0)
         # <Z²>' = (n <Z²> + (m − n) <Z²>_all) / m where n < m
         n_added = np.maximum(0, prior_rows - n)
-        filled = np.full(n.shape, average)
-        np.divide(n * own + n_added * average, n + n_added, out=filled, where=n > 0)
-        return np.asarray(_log_factor(filled))
+        shrunk = np.full(n.shape, average)
+        np.divide(n * z2 + n_added * average, n + n_added, out=shrunk, where=n > 0)
+        return np.asarray(_log_factor(shrunk))
 
     def _best(
         self, rows: Predictions, axes: Sequence[Axis], start: Floats, is_free: Any

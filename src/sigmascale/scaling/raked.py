@@ -264,10 +264,10 @@ class _CodedRows:
                 level = sums.sum() / total
                 # of <Z²> = 1, and left by the factors of the other variables alone
                 sums_of_others = sums * np.exp(old) / level
-                new = _factors_of_bins(sums_of_others, n_by_bin[variable], prior_rows)
-                largest_move = max(largest_move, float(np.abs(new - old).max()))
-                z2_left *= np.exp(old - new)[self.codes[:, variable]]
-                factors[variable] = new
+                raked = _factors_of_bins(sums_of_others, n_by_bin[variable], prior_rows)
+                largest_move = max(largest_move, float(np.abs(raked - old).max()))
+                z2_left *= np.exp(old - raked)[self.codes[:, variable]]
+                factors[variable] = raked
             if largest_move < tolerance:
                 return factors
 
