@@ -99,9 +99,14 @@ def _changes(values: Floats) -> Bools:
 
 
 def _equal_rows_by_group(groups: Ints, order: Ints, differ: Bools) -> Ints:
-    """Return an order in which rows that are the same follow what their groups hold."""
+    """Return an order in which rows that are the same follow what their groups hold.
+
+    `order` is one by what rows hold, and `differ` tells where a row of it is not the
+    same as the one before. Names of groups do not matter.
+    """
+    # rows that are the same have one rank
     rank = np.empty(groups.size, dtype=np.int64)
-    rank[order] = np.append(0, np.cumsum(differ))  # rows that are the same have one
+    rank[order] = np.append(0, np.cumsum(differ))
     # a sum of whole numbers, which is the same in whatever order rows are added
     held_by_group = np.zeros(int(groups.max()) + 1, dtype=np.uint64)
     np.add.at(held_by_group, groups, hash_of_positions(rank))

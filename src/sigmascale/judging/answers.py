@@ -378,7 +378,7 @@ def _at_least(asked: Asked, searched: Search) -> dict[tuple[str, int], float]:
 def _answer(
     asked: Asked, searched: Search, certified: Certified, tolerance: float
 ) -> Answered:
-    """Answer one question."""
+    """Answer one question: no by the search, yes by the certificate, or neither."""
     bound = asked.question.bound(tolerance)
     worst = {k: certified.worst(asked, k) for k in FINENESS}
 
@@ -425,7 +425,11 @@ def _fault(asked: Asked, searched: Search, bound: float) -> Finding | None:
 def _suspect(
     asked: Asked, searched: Search, certified: Certified, bound: float
 ) -> Finding | None:
-    """Return what is off, and may be beyond the bound."""
+    """Return what is off, and may be beyond the bound.
+
+    By one limit of its own it is beyond: that of a region which did not have to be
+    found among many, or that of all rows.
+    """
     suspect = searched.suspect(asked.name, bound)
     if suspect is not None or not asked.with_whole:
         return suspect
@@ -491,9 +495,10 @@ def rows_of_trees(tolerance: float) -> float:
 def _needed(
     asked: Asked, worst: dict[int, Worst], certified: Certified, bound: float
 ) -> int | None:
-    """Return about how many rows would show the tolerance: T falls as a root of them.
+    """Return about how many rows, or groups, would show the tolerance.
 
-    None where nothing is known, or nobody knows.
+    ln T falls as one over the root of the rows: (ln T / bound)² times as many bring it
+    to the bound. None where nothing is known, where rows suffice, or nobody knows.
     """
     far = worst[ASKED].far
     if not math.isfinite(far):

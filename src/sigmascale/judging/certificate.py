@@ -591,7 +591,11 @@ def perfect_reach(
 def _permuted(
     certified: Certified, rows: Ints, scale: float, rng: np.random.Generator
 ) -> dict[type[Question], Floats]:
-    """Return the farther limit of each part in each permuted set, by question."""
+    """Return the farther limit of each part in each permuted set, by question.
+
+    `rows` are permuted, and `scale` makes of z that of a perfect u. What has been
+    summed over the parts stays; only how far their means are off is drawn anew.
+    """
     sums = certified.sums
     if sums is None:
         return {}
@@ -635,7 +639,10 @@ def _permuted(
 def _reach_of_scores(
     certified: Certified, sums: PartSums, deviations: Floats, kind: type[Question]
 ) -> Floats:
-    """Return how far limits of factors reach, of parts that are alike in shape."""
+    """Return how far limits of factors reach, of parts that are alike in shape.
+
+    `deviations` of the mean of psi, from that of all rows, are parts × sets.
+    """
     score = sums.scores[kind]
     units = sums.units(sums.correlation(score.psi_of_rows))
     se = np.sqrt(score.variance * units.q * np.maximum(1 - sums.share, 0.01))
@@ -654,7 +661,10 @@ def _reach_of_scores(
 def _reach_of_means(
     certified: Certified, sums: PartSums, deviations: Floats, scale: float
 ) -> Floats:
-    """Return how far limits of means of z reach."""
+    """Return how far limits of means of z reach, in units of a perfect u.
+
+    `deviations` of these means, from that of all rows, are parts × sets.
+    """
     z = certified.values.z * scale
     units = sums.units(sums.correlation(z))
     _, variance, skewness = moments(z, certified.values.w)

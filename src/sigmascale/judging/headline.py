@@ -179,7 +179,7 @@ def _and_T(judged: Judged) -> str:
 
 
 def _fault(judged: Judged, worst: Verdict, region: Region) -> str:
-    """Return the worst fault."""
+    """Return the worst fault of size in words: of a region, or of all rows alike."""
     if worst.name == "coverage" or region.where == "all rows":
         average = judged.answers.get("average")
         if worst.name != "coverage" and average is not None and average.answer == "no":
@@ -191,7 +191,11 @@ def _fault(judged: Judged, worst: Verdict, region: Region) -> str:
 
 
 def _without_fault(judged: Judged, words: Words) -> tuple[str, str]:
-    """Return T, and what stands against a yes; and what would show more."""
+    """Return T, and what stands against a yes; and what to do.
+
+    What counts first is said: a suspect, what is odd, that there is nothing but the
+    average to look at, heavy tails, few rows, a bias that may be, labels left out.
+    """
     unsure = []
     for answered in judged.answers.values():
         if answered.counts and answered.answer == "cannot tell":
@@ -303,7 +307,7 @@ def _few_decide(judged: Judged) -> str:
 
 
 def _few_rows(judged: Judged, count: str) -> str:
-    """Return what few rows tell."""
+    """Return what rows tell that are too few for fifths: T on average, if anything."""
     # T on average, of the size and of intervals
     factors = []
     for answered in judged.answers.values():

@@ -140,7 +140,10 @@ def parts_of(v: Variable, fineness: int, n_rows: float) -> Partition | None:
 def _labels(
     v: Variable, fineness: int, share: Floats, least: float, n_rows: float
 ) -> Partition:
-    """Return frequent labels alone, and the others together if they are enough."""
+    """Return frequent labels alone, and the others together if they are enough.
+
+    `share` is that of each bin, and `least` the share from which a label is frequent.
+    """
     # frequent labels are parts by themselves
     is_alone = (share >= least) & v.is_value
     part = np.where(is_alone, np.cumsum(is_alone) - 1, -1)
@@ -156,7 +159,11 @@ def _labels(
 
 
 def _joined(part: Ints, share: Floats, least: float) -> Ints:
-    """Return ascending parts of which those that are too small join a neighbour."""
+    """Return ascending parts of which those that are too small join a neighbour.
+
+    `part` and `share` are those of each bin; a part that has less than the `least`
+    share of the rows joins the smaller of its neighbours, the smallest part first.
+    """
     part = np.unique(part, return_inverse=True)[1]
     while part.max() > 0:
         size = np.bincount(part, share)

@@ -165,7 +165,11 @@ class Words:
         low: float,
         high: float,
     ) -> Region:
-        """Return some rows with numbers in the unit that people read."""
+        """Return some rows with numbers in the unit that people read.
+
+        `off`, `low` and `high` are as the question has them, logarithms of factors or
+        means of z; so is the bound that tells whether the rows keep the tolerance.
+        """
         bound = answered.bound
         state: State = "open"
         if -bound <= low and high <= bound:
@@ -255,7 +259,7 @@ class Words:
         return words
 
     def _right(self, answered: Answered, fineness: int) -> str:
-        """Return how right it is at a fineness."""
+        """Return T at a fineness, as the start of a sentence."""
         far = answered.worst[fineness].far
         if isinstance(answered.asked.question, Bias):
             return f"no bias of more than {u_words(math.ceil(100 * far) / 100)}"
@@ -356,7 +360,7 @@ class Words:
         return v.n_bins == 1 and not v.n_rare
 
     def _brief(self, answered: Answered, fineness: int = 1) -> str:
-        """Return T without words."""
+        """Return T at a fineness without words, where the subject is clear."""
         far = answered.worst[fineness].far
         if isinstance(answered.asked.question, Bias):
             return u_words(math.ceil(100 * far) / 100)
@@ -442,7 +446,7 @@ class Words:
         return f"for every {short}" if v.labels is not None else f"all along {short}"
 
     def _biased(self, answered: Answered, where: str) -> str:
-        """Return a bias that is wrong, and that of all rows beside it."""
+        """Return a bias that is wrong `where`, and that of all rows beside it."""
         fault = answered.fault
         certified = self.judged.certified
         assert fault is not None
@@ -455,7 +459,7 @@ class Words:
         return words
 
     def _missing(self, answered: Answered, where: str) -> str:
-        """Return what intervals hold that are wrong."""
+        """Return what intervals that are wrong hold `where`, in place of the claim."""
         fault = answered.fault
         assert fault is not None
         values = self.judged.values

@@ -470,7 +470,11 @@ def _groups_of(bins: Bins, groups: Ints | None) -> Ints | None:
 
 
 def _large_enough(bins: Bins, groups: Ints | None) -> tuple[Bins, Ints | None]:
-    """Return bins with enough rows, and groups, for an interval; and their groups."""
+    """Return the bins that are large enough for an interval, and what units they have.
+
+    These are the numbers of groups in each, or None where rows have no groups. The
+    others are left out with a warning; if all are too small, this is refused.
+    """
     n_groups = _groups_of(bins, groups)
     n_units = bins.sizes if n_groups is None else n_groups
     is_large = n_units >= MIN_ROWS
@@ -544,7 +548,10 @@ def _limits_of_shares(
 def _limits_of_units(
     by_row: Floats, bins: Bins, groups: Ints | None, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return limits that count groups, and effective rows, by a closed form."""
+    """Return limits of bins that count groups, and effective rows, by a closed form.
+
+    `by_row` is what each row stands for, bin by bin; the statistic is its mean.
+    """
     starts = np.cumsum(bins.sizes)[:-1]
     of_bins = np.split(by_row, starts)
     limits = []
@@ -583,7 +590,21 @@ def _bootstrapped(
     settings: IntervalSettings,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return BCa limits of bins; those of equal size share the resampled rows."""
+    """Return BCa limits of bins; those of equal size share the resampled rows.
+
+    Parameters
+    ----------
+    kind : MeanSquaredZ
+        The statistic, a function of means of columns.
+    in_order : sequence of array of shape (n_pieces,)
+        These columns, bin by bin.
+    by_row : array of shape (n_pieces,)
+        What each row stands for, of which influences are made.
+    value : array of shape (n_bins,)
+        The statistic of each bin.
+    bins, settings, rng
+        As for :func:`binned_statistic`.
+    """
     sizes = bins.sizes
     starts = np.cumsum(sizes) - sizes
     quantile = normal_quantile(settings.confidence)

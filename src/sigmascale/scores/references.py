@@ -325,7 +325,9 @@ def _by_variable(bins: Mapping[str, Bins], of_bins: Floats) -> dict[str, Floats]
 def _are_valid(by_bin: Any, n: Floats, mean: Floats, z2: Floats) -> Any:
     """Return whether the interval of <Z²> of each bin, in each draw, holds 1.
 
-    With m = <z²>, the sums of (z² − m)² and (z² − m)³ follow from those of z⁴ and z⁶.
+    With m = <z²>, the sums of (z² − m)² and (z² − m)³ follow from those of z⁴ and z⁶:
+    Σz⁴ − n m² and Σz⁶ − 3 m Σz⁴ + 2 n m³. `by_bin` is the matrix that sums over bins,
+    `n` and `mean` are those of bins, and `z2` has a draw a column.
     """
     sum_z4 = by_bin @ z2**2
     sum_z6 = by_bin @ z2**3
