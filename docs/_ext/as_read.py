@@ -64,5 +64,5 @@ def read_as_readers_do(app, problem):
 
 def setup(app):
     """Look at the pages once all are written."""
-    app.connect("build-finished", read_as_readers_do)
+    app.connect("build-finished", read_as_readers_do, priority=900)  # after others
     return {"parallel_read_safe": True, "parallel_write_safe": True}

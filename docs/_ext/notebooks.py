@@ -24,5 +24,5 @@ def leave_out_what_is_of_the_site(app, problem):
 
 def setup(app):
     """Look at notebooks once all are written."""
-    app.connect("build-finished", leave_out_what_is_of_the_site)
+    app.connect("build-finished", leave_out_what_is_of_the_site, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
