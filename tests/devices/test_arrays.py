@@ -95,6 +95,8 @@ def many_rows():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Dynamo detected:UserWarning")  # array-api-compat
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # of PyTorch
 @pytest.mark.parametrize("name", KINDS)
 def test_torch_compiles_the_same_as_a_whole(name):
     torch = pytest.importorskip("torch")
