@@ -52,7 +52,7 @@ LATEST = Step(
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval({level:g})"
 WORTH = 0.005  # a gain in CRPS that is worth words
 MOST_TRIED = 5000  # rows that tell it
-FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
+FITTED_SHARE = 0.5  # of rows that were fitted, from which it is worth a warning
 PLANNED = (100, 200_000)  # rows of simulated sets, from and to
 PLANNED_SHARE = 2 / 3  # of the sets, that get a yes
 SIMULATED_SETS = (1, 3)  # one after the other, each with the rows found before
@@ -155,7 +155,7 @@ def _warn(p: Predictions, repeats: str) -> None:
     warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=3)
     warn_of_dominant(p, stacklevel=3)
     share = 0.0 if p.distributions is None else p.distributions.fitted_share
-    if share > FITTED:
+    if share > FITTED_SHARE:
         warn(
             f"About {share:.0%} of these rows are among those that the recalibrator "
             "was fitted on, where it looks better than it is: judge it by others.",

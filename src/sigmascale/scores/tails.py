@@ -29,7 +29,7 @@ SKEWED_Z2 = 0.8  # and of z²; 0.63 for normal z
 SKEWED_SHARE = 0.85  # of z², above which not even the share within 1.96 u is safe
 REACH = 1.96  # of an interval at 95 %, in units of u
 EQUIVALENT = (0.945, 0.955)  # shares that are 0.95 for all purposes
-_MOST_PARTS = 2000  # of a set, that are resampled as a whole
+_MOST_RESAMPLED = 2000  # of a set, that are resampled as a whole
 
 
 @dataclass(frozen=True)
@@ -239,8 +239,8 @@ def _bca_of_means(
     """
     part = np.arange(p.n_rows) if p.groups is None else p.groups
     n_parts = int(part.max()) + 1
-    if n_parts > _MOST_PARTS:
-        part = (rng.permutation(n_parts) % _MOST_PARTS)[part]
+    if n_parts > _MOST_RESAMPLED:
+        part = (rng.permutation(n_parts) % _MOST_RESAMPLED)[part]
 
     # the weight of each part, and its sums of all columns
     weights = ones_if_none(p.weights, p.n_rows)
