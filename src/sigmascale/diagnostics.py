@@ -392,9 +392,10 @@ def leaked_rows(p: Predictions) -> Ints:
     relative = np.maximum(size / np.median(size), z / np.median(z))
     ascending = np.sort(relative)
 
-    # the t below which there are most beyond chance, −ln P(n(t) or more of n(10 t))
+    # a heap has more of n(100 t) below t than chance, whose share is a share of a share
     is_heap = False
-    top_of_heap, sharpest_edge = 0.0, 1.0
+    top_of_heap = 0.0
+    sharpest_edge = 1.0
     for t in SMALLEST_ERRORS:
         below, below_10, below_100 = np.searchsorted(ascending, [t, 10 * t, 100 * t])
         if below < LEAST_LEAKED:
@@ -405,7 +406,8 @@ def leaked_rows(p: Predictions) -> Ints:
         # its top is where rows become rarest, which the rows below 10 t tell best
         edge = special.bdtrc(below - 1, below_10, share)
         if edge < sharpest_edge:
-            top_of_heap, sharpest_edge = t, edge
+            top_of_heap = t
+            sharpest_edge = edge
     if not is_heap:
         return known[:0]
     return np.asarray(known[relative < top_of_heap])
