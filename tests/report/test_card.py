@@ -155,6 +155,11 @@ def test_what_is_no_card_is_refused(tmp_path, judged):
         path.write_text(text)
         with pytest.raises(DamagedFileError):
             read_card(path)
+    write_card(tmp_path / "whole.json", judged)
+    text = (tmp_path / "whole.json").read_text()
+    (tmp_path / "far.json").write_text(text.replace('"T": ', '"T": 1e999, "t": ', 1))
+    with pytest.raises(DamagedFileError, match="infinite"):
+        read_card(tmp_path / "far.json")
     write_card(tmp_path / "whole.html", judged)
     text = (tmp_path / "whole.html").read_text()
     (tmp_path / "cut.html").write_text(text[: text.index("<pre")])
@@ -180,6 +185,19 @@ def test_markup_in_names_is_text(tmp_path):
         text = path.read_text("utf-8")
         assert "<script" not in text
         assert "http://" not in text.replace("http://www.w3.org", "")
+        assert verify_card(path, v) == ()
+
+
+def test_a_card_of_vectors_says_nothing_of_tails(tmp_path):
+    rng = np.random.default_rng(0)
+    y, u = rng.normal(size=(N, 3)), rng.lognormal(size=N)
+    v = ss.validate(
+        ss.Predictions(y, u, y_true=y + u[:, None] * rng.normal(size=(N, 3)))
+    )
+    for ending in ("html", "md"):
+        path = tmp_path / f"card.{ending}"
+        write_card(path, v)
+        assert "degrees of freedom" not in path.read_text("utf-8")
         assert verify_card(path, v) == ()
 
 

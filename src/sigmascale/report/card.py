@@ -534,6 +534,11 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
             "the file cut short? Cards are made by `sigmascale check --card`."
         )
         raise DamagedFileError(msg, "card")
+    try:
+        _sha256_of(card)
+    except ValueError as problem:  # JSON has 1e999, which no card holds
+        msg = f"{path.name} is no card as it was made: a number in it is infinite."
+        raise DamagedFileError(msg, "card") from problem
     return text, card
 
 
