@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-DOWNLOAD = re.compile(r"^\*\{nb-download\}.*\n", re.MULTILINE)
+DOWNLOAD = re.compile(r"^\*\{nb-download\}.*$\n?", re.MULTILINE)
 LINK_TO_A_PAGE = re.compile(r"\[([^\]]+)\]\([^)]*\.md[^)]*\)")
 
 
