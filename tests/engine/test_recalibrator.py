@@ -261,6 +261,17 @@ def test_uncertainties_beyond_all_errors_are_told_with_the_rows_that_decide():
     assert r.cautions_
 
 
+def test_a_few_large_errors_that_have_raised_u_are_told_with_the_factor():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=1000)
+    z[:2] = 50.0
+    factor = np.sqrt(np.mean(z**2))  # 2.4
+    for unit, how in ((1.0, "raised"), (2.0, "raised"), (4.0, "changed")):
+        p = ss.Predictions(y_std=np.full(1000, unit), error=z)
+        (caution,) = ss.Recalibrator(ss.TemperatureScaling()).fit(p).cautions_
+        assert f"which was {how} {factor / unit:.2g} times" in caution
+
+
 def test_rows_that_were_fitted_are_recognised_and_others_are_not():
     p = rows()
     r = ss.Recalibrator(ss.LinearScaling()).fit(p)

@@ -1,5 +1,7 @@
 """Scalings: what each learns, and what all of them promise."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -125,6 +127,15 @@ def test_binwise_scaling_makes_every_bin_right():
         assert np.mean(p.squared_error[own] / by_kind[own] ** 2) == pytest.approx(
             1, rel=1e-10
         )
+
+
+def test_fewer_bins_than_were_asked_for_are_told():
+    p = ss.Predictions(y_std=np.repeat([1.0, 2.0, 3.0], 100), error=np.ones(300))
+    with pytest.warns(FewerBinsWarning, match=r"40 bins of 'u'.* make 3"):
+        ss.BinwiseScaling(40).learn(p)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ss.BinwiseScaling(3).learn(p)
 
 
 def test_bins_of_few_rows_are_filled_up_with_average_ones():

@@ -137,6 +137,27 @@ def test_limits_do_not_depend_on_the_tolerance():
         assert one == two
 
 
+def test_limits_of_the_bias_are_in_units_of_u():
+    rng = np.random.default_rng(0)
+    u, x = rng.lognormal(size=1000), rng.normal(size=1000)
+    error = u * rng.normal(size=1000)
+
+    def most(unit):
+        p = ss.Predictions(y_std=unit * u, error=error, features={"x": x})
+        return ss.validate(p).certificate.of("bias")[5].at_most
+
+    assert most(16.0) == pytest.approx(most(1.0) / 16, rel=0.05)
+
+
+def test_all_rows_are_suspected_where_they_are_probably_beyond_the_tolerance():
+    for n, factor, is_suspected in ((200, 0.8, True), (300, 0.82, False)):
+        rng = np.random.default_rng(1)
+        u = rng.lognormal(size=n)
+        v = ss.validate(ss.Predictions(y_std=u, error=factor * u * rng.normal(size=n)))
+        assert v.answer == "cannot tell"
+        assert (v.verdicts["average"].suspect is not None) == is_suspected
+
+
 def test_at_least_lies_below_at_most_and_finds_the_fault(alloy):
     proofs = alloy.certificate.of("kind")
     assert proofs[5].at_least <= 2 <= proofs[5].at_most
