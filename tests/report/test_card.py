@@ -263,6 +263,39 @@ def test_a_card_names_no_file_that_is_read_or_written(sigmascale, files):
     assert not (files / "stolen.html").exists()
 
 
+def test_each_kind_of_tampering_is_told_by_the_command_line(sigmascale, files):
+    sigmascale("check", "a.csv", "--all-features", "--card", "c.json")
+    text = (files / "c.json").read_text()
+    card = json.loads(text)
+    frame = table()
+    others = {
+        "Other rows: .* 399 others": frame[1:],
+        "Other rows: .* 401 others": pl.concat([frame, frame[:1]]),
+        "Other rows": frame.with_columns(kind=pl.col("kind").reverse()),
+        "Other columns: .* u, Mass, kind": frame.rename({"mass": "Mass"}),
+        "Other columns: .* u, mass, more, kind": frame.with_columns(
+            more=pl.col("mass") ** 2
+        ),
+    }
+    for words, other in others.items():
+        other.write_csv("b.csv")
+        done = sigmascale("verify", "c.json", "b.csv")
+        assert (done.code, done.says(words)) == (1, True), words
+    edits = {
+        "sigmascale 0.0.1; this is": {"version": "0.0.1"},
+        "edited": {"date": "2001-01-01"},
+        "seed is 7 in the card|edited": {"seed": 7},
+        "do not have the hash": {"sha256": "0" * 64},
+        "edited.* judged.headline": {"judged": card["judged"] | {"headline": "Right."}},
+    }
+    for words, edit in edits.items():
+        (files / "e.json").write_text(json.dumps(card | edit))
+        done = sigmascale("verify", "e.json", "a.csv")
+        assert (done.code, done.says(words)) == (1, True), words
+    (files / "e.json").write_text(text[: len(text) // 2])
+    assert sigmascale("verify", "e.json", "a.csv").code == 2
+
+
 def test_reading_a_card_loads_no_pictures(files):
     code = (
         "import sys; from sigmascale.report.card import read_card\n"
