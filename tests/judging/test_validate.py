@@ -137,6 +137,12 @@ def test_limits_do_not_depend_on_the_tolerance():
         assert one == two
 
 
+def test_a_sentence_for_a_paper_says_the_tolerance_that_was_proved(alloy):
+    text = alloy.describe("paper")
+    proved = float(re.search(r"within ([\d.]+) times in every fifth", text)[1])
+    assert alloy.T <= proved < alloy.T + 0.011
+
+
 def test_limits_of_the_bias_are_in_units_of_u():
     rng = np.random.default_rng(0)
     u, x = rng.lognormal(size=1000), rng.normal(size=1000)

@@ -120,6 +120,7 @@ def test_bad_forms_are_refused_by_name():
         (lambda: P.from_members([1.0, 2.0]), "`members` must have shape"),
         (lambda: P.from_members(two), "`members` must be finite.*row 1"),
         (lambda: P.from_members([[1.0, 2.0]], ddof=-1), "`ddof`"),
+        (lambda: P.from_members([[1.0, 2.0, 4.0]], ddof=3), "at least 4 columns"),
         (
             lambda: P.from_quantiles([0.1, 0.9], two),
             "`quantiles` must be finite.*row 1",
