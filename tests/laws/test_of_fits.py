@@ -42,6 +42,20 @@ def test_files_of_fits_do_not_know_the_order_of_rows(case, seed, is_corrected):
     assert dumps(other) == dumps(one)
 
 
+@pytest.mark.parametrize("seed", [185, 205, 289])
+def test_what_is_kept_of_groups_does_not_know_the_order_of_rows(seed):
+    """Sums over rows of groups, which lie at the edge of a rounding."""
+    rng = np.random.default_rng(seed)
+    u, groups = rng.lognormal(size=200), rng.integers(0, 50, 200)
+    error = u * rng.normal(size=200)
+    r = ss.Recalibrator(ss.TemperatureScaling(), distribution="normal")
+    saved = set()
+    for order in (np.arange(200), rng.permutation(200)):
+        p = ss.Predictions(y_std=u[order], error=error[order], groups=groups[order])
+        saved.add(dumps(r.fit(p)))
+    assert len(saved) == 1
+
+
 @some
 @given(cases(), st.sampled_from([1e-12, 0.1, 3.0, 1e9]))
 def test_the_unit_is_nothing(case, unit):

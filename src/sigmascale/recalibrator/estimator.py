@@ -250,14 +250,16 @@ class Recalibrator(Parametrised):
         warn_of_oddities(rows)
         warn_of_few_effective(rows)
 
+        # from here on nothing depends on how the table was sorted
+        rows = in_canonical_order(rows)
+
         # what others are compared with
         self.fitted_rows_ = FittedRows.of(rows)
         self._smallest = float(rows.y_std.min())
         self.names_ = rows.names
         self.n_rows_ = rows.n_rows
-
-        rows = in_canonical_order(rows)
         self.n_effective_ = float(rows.n_effective)
+
         progress = working(f"fitting {type(choices.scaling).__name__}")
         with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
             fitted = learn(rows, choices)
