@@ -40,6 +40,8 @@ def main() -> NoReturn:
             print("error: interrupted.", file=sys.stderr, flush=True)
             os._exit(stopped)  # threads that still compute would make Python abort
         raise
+    if hasattr(signal, "alarm"):
+        signal.alarm(0)  # it is too late to stop
     sys.exit(code)
 
 
@@ -94,17 +96,24 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _catch_signals() -> list[int]:
-    """End in good order when the system says so; return the signals that came."""
+    """End in good order when the system says so; return the signals that came.
+
+    The exception of a signal is lost where it meets a callback of a library or a
+    finaliser: it is raised again, every second, until it is heard.
+    """
     stopped_by: list[int] = []
 
     def stop(number: int, frame: Any) -> None:
         stopped_by.append(number)
+        if hasattr(signal, "alarm"):
+            signal.alarm(1)
         if number == signal.SIGINT:
             signal.default_int_handler(number, frame)
-        sys.exit(STOPPED + number)
+        sys.exit(STOPPED + stopped_by[0])
 
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # so that nothing half-written is left
-        number = getattr(signal, name, None)  # Windows has no terminal to hang up
+    # so that nothing half-written is left; Windows has no terminal to hang up
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM"):
+        number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, stop)
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough

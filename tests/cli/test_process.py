@@ -143,14 +143,17 @@ def test_an_interrupted_command_leaves_no_partial_output(number, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_what_a_library_makes_of_an_interruption_is_an_interruption(number):
+@pytest.mark.parametrize(
+    "made_of_it", ["raise RuntimeError('a callback failed')", "time.sleep(60)"]
+)
+def test_what_a_library_makes_of_an_interruption_is_one(number, made_of_it):
     code = (
-        "import signal, sys\n"
+        "import signal, sys, time\n"
         "import sigmascale.cli.table\n"
         "from sigmascale.__main__ import main\n"
         "def read(*_, **__):\n"
         f"    try: signal.raise_signal({int(number)})\n"
-        "    except BaseException: raise RuntimeError('a callback failed') from None\n"
+        f"    except BaseException: {made_of_it}\n"
         "sigmascale.cli.table.read = read\n"
         "sys.argv = ['sigmascale', 'check', 'a.csv']\n"
         "main()\n"
