@@ -244,7 +244,9 @@ def encode(value: Any) -> Any:
 
     # what holds several
     if isinstance(value, np.ndarray):
-        values = [encode(item) for item in value.ravel().tolist()]
+        values = value.ravel().tolist()
+        if value.dtype.kind != "f" or not (np.abs(value) <= LARGEST_NUMBER).all():
+            values = [encode(item) for item in values]
         if value.ndim == 1:
             return values
         return {"shape": [*value.shape], "values": values}

@@ -9,6 +9,7 @@ cells by the same steps, none of which changes their order.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,11 @@ class Places:
 
     def __init__(self, edges: Any) -> None:
         self.edges: Floats = np.asarray(edges, dtype=np.float64)
-        self._cells = _EqualCells.of(self.edges)
+
+    @cached_property
+    def _cells(self) -> _EqualCells | None:
+        """The cells, made when many numbers are placed."""
+        return _EqualCells.of(self.edges)
 
     def of(self, x: Any, *, side: str = "right") -> Ints:
         """Return the places of numbers, as `numpy.searchsorted` has them.
@@ -46,7 +51,7 @@ class Places:
         Those of NaN, and of −inf, are any.
         """
         is_column = x.ndim == 1 and x.dtype == np.float64
-        if self._cells is None or not is_column or x.size < FEW_NUMBERS:
+        if not is_column or x.size < FEW_NUMBERS or self._cells is None:
             return np.searchsorted(self.edges, x, side=side)  # type: ignore[call-overload, no-any-return]
         places = np.empty(x.size, dtype=np.int64)
         for start in range(0, x.size, PLACED_AT_A_TIME):

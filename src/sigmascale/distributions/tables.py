@@ -19,6 +19,7 @@ from scipy import special
 
 from .._support.checks import Floats, Ints
 from .._support.notices import warn
+from .._support.places import Places
 from .._support.weighting import weights_of
 from ..additive import quantile_edges
 from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
@@ -205,11 +206,16 @@ class QuantileTable:
         heights = (self.levels[1:] + self.levels[:-1]) / 2
         return np.append(0.0, np.cumsum(np.diff(self.values) * heights))
 
-    def _segment(self, x: Floats, side: Any) -> tuple[Ints, Floats]:
+    @cached_property
+    def _places(self) -> Places:
+        """Finds how many values lie below a number, or at it."""
+        return Places(self.values)
+
+    def _segment(self, x: Floats, side: str) -> tuple[Ints, Floats]:
         """Return the last value up to x, or -1, and the level there or beyond it."""
         p = self.levels
         q = self.values
-        at = np.searchsorted(q, x, side=side) - 1
+        at = self._places.of(x, side=side) - 1
         left = np.clip(at, 0, max(0, q.size - 2))
         right = np.minimum(left + 1, q.size - 1)
         width = q[right] - q[left]
