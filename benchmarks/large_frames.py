@@ -1,4 +1,4 @@
-"""Work and memory of a sample and of new columns, in each engine of lazy frames.
+"""Work of a sample and of new columns, in each engine of lazy frames.
 
     python benchmarks/large_frames.py --out benchmarks/studies/large_frames.md
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -35,14 +34,13 @@ programs on a shared machine of two cores count little; after a run over \
 {ROWS_TO_WARM_UP:,} rows that starts the workers. *Own pass*: the engine reads the \
 same columns, and writes them and one product. *Sample*: 100,000 rows by \
 `frames.sample`. *New columns*: `frames.apply` with an interval, and the write of \
-its three columns beside the others. Dask has two processes, Spark two executors; \
-memory is the peak of the process that samples and fits. By `python \
-benchmarks/large_frames.py --out benchmarks/studies/large_frames.md`, and with \
-`--rows 3e7 --engines spark`.
+its three columns beside the others. Dask has two processes, Spark two executors. \
+By `python benchmarks/large_frames.py --out benchmarks/studies/large_frames.md`, and \
+with `--rows 3e7 1e8 --engines spark`.
 
 | engine | rows | own pass, s | sample, s | new columns, s | rows a second a core | \
-new columns : own pass | memory, GB |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+new columns : own pass |
+| --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -109,12 +107,10 @@ def started(engine: str) -> Iterator[tuple[Callable[..., Any], Callable[..., Any
 
 
 def run(engine: str, folder: Path) -> dict[str, float]:
-    """Return seconds, those of the warm-up left out, and the peak of memory."""
+    """Return seconds, those of the warm-up left out."""
     with started(engine) as (scan, sink):
         once(scan, sink, folder / "few")
-        seconds = once(scan, sink, folder / "many")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return seconds | {"GB": peak * (1 if sys.platform == "darwin" else 1024) / 1e9}
+        return once(scan, sink, folder / "many")
 
 
 def used() -> float:
@@ -189,7 +185,6 @@ def main() -> None:
                 cells += [f"{found[what]:.1f}" for what in ("own", "sample", "apply")]
                 cells.append(f"{n / found['apply']:,.0f}")
                 cells.append(f"{found['apply'] / found['own']:.1f}")
-                cells.append(f"{found['GB']:.2f}")
                 with options.out.open("a", encoding="utf-8") as table:
                     table.write(f"| {' | '.join(cells)} |\n")
 
