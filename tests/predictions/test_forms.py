@@ -248,11 +248,12 @@ def test_forces_come_with_species_and_structures():
 
 
 def test_the_uncertainty_of_an_atom_may_be_a_norm():
+    data = structures()  # ASE has warnings of its own
     names = {"prediction": "MACE_forces", "uncertainty": "u"}
     with pytest.warns(NormOrRootMeanSquareWarning, match="norm=True") as told:
-        p = ss.Predictions.from_atoms(structures(), **names)
+        p = ss.Predictions.from_atoms(data, **names)
     assert told[0].filename == __file__
-    q = ss.Predictions.from_atoms(structures(), **names, norm=True)
+    q = ss.Predictions.from_atoms(data, **names, norm=True)
     np.testing.assert_allclose(p.y_std, np.sqrt(3) * q.y_std)
 
 
