@@ -236,20 +236,22 @@ class Urn:
     @cached_property
     def _payoffs(self) -> list[Floats]:
         """By bin of abs(z) for factors and their inverses; by bin of z for biases."""
-        edges = np.concatenate([[0], self.positions / (self.n_first + 1), [1]])
+        shares = self.positions / (self.n_first + 1)
+        before = np.diff(shares, prepend=0, append=1)[:, None]
+
+        # what lies below each limit after a change: sizes, and z
         factors = np.concatenate([_FACTORS, 1 / _FACTORS])
         spread = np.sqrt(_ASSUMED_DF / (_ASSUMED_DF - 2))
         moves = np.concatenate([_BIASES, -_BIASES]) * spread
-        inner = special.stdtrit(_ASSUMED_DF, (1 + edges) / 2)[:, None] / factors
-        quantiles = special.stdtrit(_ASSUMED_DF, edges)
-        quantiles[0] = -np.inf  # SciPy has it positive
-        moved = quantiles[:, None] - moves
-        within = 2 * special.stdtr(_ASSUMED_DF, inner) - 1
-        before = np.diff(edges)[:, None]
+        sizes = special.stdtrit(_ASSUMED_DF, (1 + shares) / 2)[:, None] / factors
+        moved = special.stdtrit(_ASSUMED_DF, shares)[:, None] - moves
+        sizes_below = 2 * special.stdtr(_ASSUMED_DF, sizes) - 1
+        z_below = special.stdtr(_ASSUMED_DF, moved)
+
+        # how much more likely a bin is then
         payoffs = []
-        for below_edges in (within, special.stdtr(_ASSUMED_DF, moved)):
-            # how much more likely a bin is after a change than before
-            ratio = np.diff(below_edges, axis=0) / before
+        for below in (sizes_below, z_below):
+            ratio = np.diff(below, axis=0, prepend=0, append=1) / before
             payoffs.append((1 - _KEPT) * ratio + _KEPT)
         return payoffs
 
