@@ -590,18 +590,22 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
         function, evaluate, None, kind, type="arrow", null_handling="special"
     )
 
+    # names in quotes: DuckDB before 2.0 takes "a.b" for a column of a table else
+    column_of = {
+        name: duckdb.SQLExpression('"' + name.replace('"', '""') + '"')
+        for name in [*relation.columns, NEW]
+    }
+
     # its call beside the columns that stay
     inputs = []
     for name in batches.inputs:
-        column = duckdb.ColumnExpression(name)
+        column = column_of[name]
         # PyArrow of old does not know small decimals
         is_number = name not in batches.labelled
         inputs.append(column.cast("DOUBLE") if is_number else column)
     call = duckdb.FunctionExpression(function, *inputs)
     unchanged = [
-        duckdb.ColumnExpression(name)
-        for name in relation.columns
-        if name not in batches.outputs
+        column_of[name] for name in relation.columns if name not in batches.outputs
     ]
     try:
         rows = relation.select(*unchanged, call.alias(NEW))
@@ -616,8 +620,7 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     # the struct, taken apart
     written = []
     for name in batches.outputs:
-        struct = duckdb.ColumnExpression(NEW)
         field = duckdb.ConstantExpression(name)
-        value = duckdb.FunctionExpression("struct_extract", struct, field)
+        value = duckdb.FunctionExpression("struct_extract", column_of[NEW], field)
         written.append(value.alias(name))
     return rows.select(*unchanged, *written)

@@ -173,8 +173,9 @@ class Validation(Result):
         --------
         >>> import sigmascale as ss
         >>> p = ss.datasets.make_molecules(1000).predictions
-        >>> wide = p.with_y_std(2 * p.y_std)
-        >>> ss.validate(wide).compared_with(ss.validate(p)).split(",")[0]
+        >>> before = ss.validate(p, claim="intervals")
+        >>> after = ss.validate(p.with_y_std(2 * p.y_std), claim="intervals")
+        >>> after.compared_with(before).split(",")[0]
         'Right to within 2.73 → 5.46 times in every fifth'
         """
         from ..scores import coverage, crps, energy_score
