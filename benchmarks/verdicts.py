@@ -29,7 +29,7 @@ import numpy as np
 from scipy import optimize, stats
 
 import sigmascale as ss
-from sigmascale.judging.parts import ASKED
+from sigmascale.validation.parts import ASKED
 
 N_FEATURES = 3
 TOLERANCE, RATE = 1.25, 0.05  # what is judged, and the rate of a wrong answer

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from sigmascale._support.files import whole_file, write_text
-from sigmascale.datasets import fetch_qm9
+from sigmascale.predictions.datasets import fetch_qm9
 
 from . import figures, pages
 from .study import StudyData, run_beyond, run_tables

@@ -19,7 +19,7 @@ from scipy import stats
 
 import sigmascale as ss
 from sigmascale import scores
-from sigmascale.datasets import QM9, Molecules, make_molecules
+from sigmascale.predictions.datasets import QM9, Molecules, make_molecules
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

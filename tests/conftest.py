@@ -17,7 +17,7 @@ import pytest
 import websocket
 from hypothesis import settings
 
-from sigmascale.datasets import fetch_qm9
+from sigmascale.predictions.datasets import fetch_qm9
 
 # The verdict on unchanged code must depend neither on the day nor on the machine.
 settings.register_profile("sigmascale", deadline=None, derandomize=True)

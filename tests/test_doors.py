@@ -11,7 +11,7 @@ import pytest
 import sigmascale as ss
 from sigmascale.app import orders
 from sigmascale.cli.tables import write
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),  # of gaps, and of few rows

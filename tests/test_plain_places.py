@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 # of heavy tails that some of these sets have, and of bins with few rows
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -8,7 +8,7 @@ from scipy import stats
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 scores, plots = ss.scores, ss.plots
 N_MEMBERS, ATOMS = 10, 8

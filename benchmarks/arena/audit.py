@@ -17,9 +17,9 @@ from pathlib import Path
 import polars as pl
 
 import sigmascale as ss
-from sigmascale.diagnostics import leaked_rows
-from sigmascale.judging.headline import worst_verdict
-from sigmascale.judging.words import at_most, off_by, u_words
+from sigmascale.predictions.diagnostics import leaked_rows
+from sigmascale.validation.headline import worst_verdict
+from sigmascale.validation.words import at_most, off_by, u_words
 
 from .parts import files_of, halves, part_of, read_table
 

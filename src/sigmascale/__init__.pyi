@@ -1,16 +1,16 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import datasets, exceptions, export, frames, plots, report, scores
+from . import exceptions, plots, report, scores
 from ._support.version import __version__
-from .advice import rows_needed, validate
-from .distributions import Distributions
-from .judging import Validation
+from .integrations import export, frames
+from .integrations.regressor import RecalibratedRegressor
 from .monitoring import Follower, Monitor
-from .persistence import load
-from .predictions import Predictions
-from .recalibrator import Recalibrator
-from .regression import RecalibratedRegressor
-from .scaling import (
+from .predictions import datasets
+from .predictions.predictions import Predictions
+from .recalibration.distributions import Distributions
+from .recalibration.persistence import load
+from .recalibration.recalibrator import Recalibrator
+from .recalibration.scalings import (
     BinwiseScaling,
     BoostedScaling,
     IsotonicScaling,
@@ -20,6 +20,8 @@ from .scaling import (
     TemperatureScaling,
 )
 from .scores.comparison import compare
+from .validation.advice import rows_needed, validate
+from .validation.validation import Validation
 
 __all__ = [
     "BinwiseScaling",

@@ -58,7 +58,7 @@ class RunStoppedError(RuntimeError):
 
     Attributes
     ----------
-    event : sigmascale.atoms.Event
+    event : sigmascale.integrations.atoms.Event
         What happened, and when.
     """
 

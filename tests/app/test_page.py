@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 from .conftest import Person
 

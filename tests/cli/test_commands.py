@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 RNG = np.random.default_rng(7)
 N = 600

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from sigmascale.cli.tables import write
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 N_TABLES = int(os.environ.get("SIGMASCALE_TABLES", "20"))

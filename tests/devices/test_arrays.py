@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale.additive import Additive, Base
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling import SCALINGS, Learned
+from sigmascale.recalibration.additive import Additive, Base
+from sigmascale.recalibration.scalings import SCALINGS, Learned
 
 
 class PowerOfU(ss.Scaling):

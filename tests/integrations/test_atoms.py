@@ -15,7 +15,6 @@ from ase.md.verlet import VelocityVerlet
 from scipy.stats import special_ortho_group
 
 import sigmascale as ss
-from sigmascale.atoms import HonestCalculator
 from sigmascale.exceptions import (
     FewRowsWarning,
     InfiniteIntervalWarning,
@@ -23,6 +22,7 @@ from sigmascale.exceptions import (
     MemberError,
     RunStoppedError,
 )
+from sigmascale.integrations.atoms import HonestCalculator
 
 N_ATOMS, N_MEMBERS = 8, 10
 LIMIT = 2.25  # eV/Å, that the radii of `moving` exceed now and then
@@ -585,6 +585,6 @@ def test_wrong_arguments_are_refused():
 def test_without_ase_the_module_says_what_to_install():
     code = "import sys; sys.modules['ase'] = None\nimport sigmascale\n"
     subprocess.run([sys.executable, "-c", code], check=True)
-    code += "import sigmascale.atoms"
+    code += "import sigmascale.integrations.atoms"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "sigmascale.atoms needs ASE: pip install" in done.stderr
+    assert "sigmascale.integrations.atoms needs ASE: pip install" in done.stderr

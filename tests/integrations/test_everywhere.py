@@ -10,9 +10,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import sigmascale as ss
-from sigmascale.additive import Additive, Axis, Base, Table
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling import SCALINGS, Learned
+from sigmascale.recalibration.additive import Additive, Axis, Base, Table
+from sigmascale.recalibration.scalings import SCALINGS, Learned
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The inplace keyword:DeprecationWarning",  # Dask's own use of pandas

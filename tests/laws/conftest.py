@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 import sigmascale as ss
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 LEVELS = np.array([0.02, 0.1, 0.5, 0.9, 0.98])
 

@@ -8,8 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sigmascale as ss
-from sigmascale.persistence import dumps
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.persistence import dumps
+from sigmascale.recalibration.scalings import SCALINGS
 
 from .conftest import cases, columns, fitted, read_off
 

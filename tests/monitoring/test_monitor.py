@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 import sigmascale as ss
-from sigmascale import persistence
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
 from sigmascale.monitoring import over_time
 from sigmascale.monitoring.ranks import Units, Urn
+from sigmascale.recalibration import persistence
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
 spec = importlib.util.spec_from_file_location("monitor_study", SCRIPT)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.predictions.datasets import make_molecules
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from sigmascale.scaling import factors
+from sigmascale.recalibration.scalings import factors
 
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
 

@@ -11,7 +11,7 @@ from paper import __main__ as program
 from paper import figures, pages, study
 from paper.study import SCORES, StudyData, StudyRow, published_rows
 from sigmascale import scores
-from sigmascale.scaling import factors
+from sigmascale.recalibration.scalings import factors
 
 ANALYTIC = ("none", "isotonic", "NLL")
 # golden name (R 4.2.2, ErrViewLib 1.7.2, the study's script, version 1.2) -> ours

@@ -13,8 +13,13 @@ import pytest
 from scipy import stats
 
 from sigmascale import datasets
-from sigmascale.datasets import fetch_qm9, load_diabetes, load_health, make_molecules
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.predictions.datasets import (
+    fetch_qm9,
+    load_diabetes,
+    load_health,
+    make_molecules,
+)
 
 # -- real sets -------------------------------------------------------------------------
 

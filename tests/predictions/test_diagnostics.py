@@ -6,13 +6,6 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale.diagnostics import (
-    informative,
-    repeats_found,
-    slips_found,
-    warn_of_dominant,
-    warn_of_oddities,
-)
 from sigmascale.exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,
@@ -23,6 +16,13 @@ from sigmascale.exceptions import (
     TargetsNotErrorsWarning,
     UnitsWarning,
     VarianceNotUncertaintyWarning,
+)
+from sigmascale.predictions.diagnostics import (
+    informative,
+    repeats_found,
+    slips_found,
+    warn_of_dominant,
+    warn_of_oddities,
 )
 
 N = 300

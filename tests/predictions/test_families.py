@@ -7,7 +7,7 @@ import pytest
 from sigmascale.cli.options import parse
 from sigmascale.cli.table import chosen
 from sigmascale.exceptions import ColumnError
-from sigmascale.schema import Choice, find
+from sigmascale.predictions.schema import Choice, find
 
 TEXT = {"smiles", "SMILES", "ds", "unique_id", "split", "formula", "id", "station"}
 # The header of a table whose uncertainty is no single column, and what is to be typed.

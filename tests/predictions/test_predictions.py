@@ -19,7 +19,7 @@ from sigmascale.exceptions import (
     NotANumberError,
     ZeroUncertaintyWarning,
 )
-from sigmascale.predictions import check_predictions
+from sigmascale.predictions.predictions import check_predictions
 
 N = 12
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from sigmascale.exceptions import (
     InvalidInputError,
     TextColumnWarning,
 )
-from sigmascale.schema import Choice, Schema, find, guess, remembered
+from sigmascale.predictions.schema import Choice, Schema, find, guess, remembered
 
 TEXT = {"smiles", "formula", "id", "kind", "name", "station"}
 # The header of a table, and what it tells: reference (or error), prediction and u.

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import sigmascale as ss
-from sigmascale.distributions import QuantileTable, ZDistribution
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.recalibration.distributions import QuantileTable, ZDistribution
 
 Z = np.array([-2.0, -0.5, 0.0, 0.3, 2.5])
 

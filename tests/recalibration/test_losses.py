@@ -5,7 +5,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling import factors
+from sigmascale.recalibration.scalings import factors
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 import sigmascale as ss
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
-from sigmascale.persistence import dumps, loads, save
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.persistence import dumps, loads, save
+from sigmascale.recalibration.scalings import SCALINGS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.InfiniteIntervalWarning",

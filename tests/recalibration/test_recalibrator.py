@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import sigmascale as ss
 from sigmascale import exceptions as ex
-from sigmascale.scaling import SCALINGS
+from sigmascale.recalibration.scalings import SCALINGS
 
 
 def rows(n=1000, seed=0, errors=None, **more):

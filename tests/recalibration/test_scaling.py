@@ -8,9 +8,9 @@ from sklearn.base import clone
 from sklearn.isotonic import isotonic_regression
 
 import sigmascale as ss
-from sigmascale.additive import Additive
 from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
-from sigmascale.scaling import SCALINGS, Learned
+from sigmascale.recalibration.additive import Additive
+from sigmascale.recalibration.scalings import SCALINGS, Learned
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.DegenerateFitWarning",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sigmascale as ss
-from sigmascale.bins import cut, cut_positions, rank_order
+from sigmascale.predictions.bins import cut, cut_positions, rank_order
 
 
 @given(st.integers(1, 10**7), st.integers(1, 300))

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale import persistence
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
+from sigmascale.recalibration import persistence
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 N = 300

@@ -12,9 +12,9 @@ import polars as pl
 from .._support.text import listed, shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
-from ..datasets import make_molecules
-from ..judging import Validation
+from ..predictions.datasets import make_molecules
 from ..report import pictures
+from ..validation.validation import Validation
 
 DEMO = "molecules.csv"
 DEMO_ROWS = 3000

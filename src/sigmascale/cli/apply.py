@@ -21,7 +21,7 @@ from .options import (
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..recalibrator import Recalibrator
+    from ..recalibration.recalibrator import Recalibrator
     from .table import InputTable
 
 
@@ -53,7 +53,7 @@ class Apply(Uncertain, Reading):
 
     def run(self) -> CommandResult:
         """Write the table with new columns."""
-        from ..clusters import told_at_the_end
+        from ..integrations.clusters import told_at_the_end
         from .table import InputTable, load_fitted
         from .tables import refuse_input, write, written_kind
 
@@ -96,8 +96,8 @@ class Apply(Uncertain, Reading):
         """Return the frame with new columns, and their names."""
         import polars as pl
 
-        from .. import frames
-        from ..schema import RECALIBRATED
+        from ..integrations import frames
+        from ..predictions.schema import RECALIBRATED
         from .tables import PLACE, UNTYPED, written_kind
 
         schema = table.schema

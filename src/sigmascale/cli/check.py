@@ -24,8 +24,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..judging import Validation
-    from ..schema import Schema
+    from ..predictions.schema import Schema
+    from ..validation.validation import Validation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Check(Columns, Reading):
 
     def run(self) -> CommandResult:
         """Judge a table, and what a recalibrator makes of it."""
-        from ..advice import validate
+        from ..validation.advice import validate
         from .table import InputTable, load_fitted
         from .tables import refuse_input
 

@@ -9,8 +9,8 @@ from .._support.progress import track, working
 from .options import Columns, CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
-    from ..recalibrator import Recalibrator
-    from ..schema import Schema
+    from ..predictions.schema import Schema
+    from ..recalibration.recalibrator import Recalibrator
     from .table import InputTable
 
 
@@ -91,8 +91,8 @@ class Compare(Columns, Reading):
 
     def _every(self, calibration: InputTable) -> dict[str, Recalibrator]:
         """Return every recalibrator, fitted on a table."""
-        from ..recalibrator import Recalibrator
-        from ..scaling import SCALINGS
+        from ..recalibration.recalibrator import Recalibrator
+        from ..recalibration.scalings import SCALINGS
 
         p = calibration.predictions()
         fitted = {}

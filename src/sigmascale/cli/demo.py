@@ -11,7 +11,7 @@ from .._support.progress import track, working
 from .options import PASSED, Command, CommandResult, option, refuse, wrapped
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..predictions.predictions import Predictions
 
 LEAST_MOLECULES = 1000
 REPORTED = "boosted"  # which of the recalibrators the report is about
@@ -33,13 +33,13 @@ class Demo(Command):
 
         from .. import plots
         from .._support.notices import quiet
-        from ..advice import validate
-        from ..persistence import save
-        from ..recalibrator import Recalibrator
+        from ..predictions.schema import Schema
+        from ..recalibration.persistence import save
+        from ..recalibration.recalibrator import Recalibrator
+        from ..recalibration.scalings import SCALINGS
         from ..report import write_report
-        from ..scaling import SCALINGS
-        from ..schema import Schema
         from ..scores.comparison import compare
+        from ..validation.advice import validate
 
         if self.rows < LEAST_MOLECULES:
             refuse(f"--rows must be at least {LEAST_MOLECULES}; found {self.rows}.")
@@ -116,8 +116,8 @@ class Demo(Command):
         import numpy as np
         import polars as pl
 
-        from ..datasets import make_molecules
-        from ..predictions import Predictions
+        from ..predictions.datasets import make_molecules
+        from ..predictions.predictions import Predictions
         from .tables import write
 
         # tables as people have them: errors, u, features, and which kind a molecule is

@@ -10,9 +10,9 @@ from .._support.progress import working
 from .options import Columns, CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
-    from ..recalibrator import Recalibrator
-    from ..scaling import Scaling
+    from ..predictions.predictions import Predictions
+    from ..recalibration.recalibrator import Recalibrator
+    from ..recalibration.scalings import Scaling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +61,9 @@ class Fit(Columns, Reading):
 
     def run(self) -> CommandResult:
         """Fit a recalibrator to a table, and write it."""
-        from ..advice import validate
-        from ..persistence import dumps, save
-        from ..recalibrator import Recalibrator
+        from ..recalibration.persistence import dumps, save
+        from ..recalibration.recalibrator import Recalibrator
+        from ..validation.advice import validate
         from .check import in_options, reported
         from .table import InputTable
         from .tables import refuse_input, to_standard_output
@@ -151,7 +151,7 @@ class Fit(Columns, Reading):
 
     def _scaling(self) -> Scaling:
         """Return the scaling that the options describe; refuse others."""
-        from ..scaling import SCALINGS
+        from ..recalibration.scalings import SCALINGS
 
         if self.scaling not in SCALINGS:
             refuse(
@@ -176,7 +176,7 @@ class Fit(Columns, Reading):
 
 def parted(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
     """Return the rows to fit, and a random share of them to judge, whole groups."""
-    from ..folds import divided
+    from ..recalibration.folds import divided
     from .table import LEAST_ROWS
 
     if not 0 < share < 1:

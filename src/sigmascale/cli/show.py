@@ -19,8 +19,8 @@ class Show(Command):
 
     def run(self) -> CommandResult:
         """Describe it."""
-        from ..persistence import load_with_extra
-        from ..schema import Schema
+        from ..predictions.schema import Schema
+        from ..recalibration.persistence import load_with_extra
 
         recalibrator, extra = load_with_extra(self.recalibrator)
         features = list(recalibrator.names_[1:])
@@ -62,8 +62,8 @@ class Export(Command):
 
     def run(self) -> CommandResult:
         """Write it."""
-        from ..export import to_onnx
-        from ..persistence import load
+        from ..integrations.export import to_onnx
+        from ..recalibration.persistence import load
         from .tables import refuse_input
 
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))

@@ -24,8 +24,8 @@ from ..exceptions import (
     MissingFeatureWarning,
     VarianceNotUncertaintyWarning,
 )
-from ..predictions import Predictions
-from ..schema import (
+from ..predictions.predictions import Predictions
+from ..predictions.schema import (
     RECALIBRATED,
     TOO_MANY_LABELS,
     Choice,
@@ -50,7 +50,7 @@ from .tables import (
 )
 
 if TYPE_CHECKING:
-    from ..recalibrator import Recalibrator
+    from ..recalibration.recalibrator import Recalibrator
 
 MISSING_MARKS = ("", "na", "nan", "n/a", "null", "none", "-")
 LEAST_ROWS = 5  # fewer cannot show anything
@@ -554,7 +554,7 @@ class InputTable:
                 return p if has_places else p._with(places=np.arange(len(p)))
             import narwhals as nw
 
-            from ..frames import draw
+            from ..integrations.frames import draw
 
             seed = getattr(self.command, "seed", 0)
             return draw(nw.from_native(frame), schema, self.command.most, seed)
@@ -673,8 +673,8 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
 
 def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
     """Return a saved recalibrator, and the columns that it was fitted on."""
-    from ..persistence import load_with_extra
-    from ..recalibrator import Recalibrator
+    from ..recalibration.persistence import load_with_extra
+    from ..recalibration.recalibrator import Recalibrator
 
     saved, extra = load_with_extra(file)
     with about([file]):

@@ -131,7 +131,7 @@ def _of_python(card: dict[str, Any]) -> dict[str, Any]:
 
 def _judged(p: Any, recalibrator: Any, judging: dict[str, Any]) -> tuple[Any, Any]:
     """Return the verdicts before recalibration, if there is one, and those at last."""
-    from ..advice import validate
+    from ..validation.advice import validate
 
     first = validate(p, **judging)
     if recalibrator is None:

@@ -73,7 +73,7 @@ class Watch(Columns, Reading):
     def _watch(self) -> CommandResult:
         """Let a monitor look for a change."""
         from ..monitoring import Monitor
-        from ..persistence import save
+        from ..recalibration.persistence import save
         from .table import InputTable, load_fitted
 
         # a monitor that goes on, or a new one
@@ -107,7 +107,7 @@ class Watch(Columns, Reading):
     def _follow(self) -> CommandResult:
         """Let intervals follow the rows."""
         from ..monitoring import Follower
-        from ..persistence import save
+        from ..recalibration.persistence import save
         from .table import InputTable, load_fitted
 
         for name in ("calibration", "confidence", "plot"):
@@ -138,7 +138,7 @@ class Watch(Columns, Reading):
         self, kind: type[Any], begun: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]] | None:
         """Return what the file of --state holds, and what it was begun with."""
-        from ..persistence import load_with_extra
+        from ..recalibration.persistence import load_with_extra
 
         if self.state is None or not Path(self.state).exists():
             return None

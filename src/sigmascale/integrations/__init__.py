@@ -1,5 +1,7 @@
-"""A scikit-learn regressor whose uncertainties are recalibrated."""
+"""Other places: scikit-learn, ONNX files, lazy frames, clusters and ASE."""
 
-from .estimator import RecalibratedRegressor
+import lazy_loader
 
-__all__ = ["RecalibratedRegressor"]
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submodules=["export", "frames"]
+)

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ._support.checks import Floats, check_count, check_fraction, is_real, need
-from ._support.notices import gathered, quiet, warn
-from ._support.text import listed, quoted
-from .exceptions import (
+from .._support.checks import Floats, check_count, check_fraction, is_real, need
+from .._support.notices import gathered, quiet, warn
+from .._support.text import listed, quoted
+from ..exceptions import (
     ExtrapolationWarning,
     FewRowsWarning,
     InfiniteIntervalWarning,
@@ -29,17 +29,17 @@ from .exceptions import (
     RunStoppedError,
     UnseenCategoryWarning,
 )
-from .forms import of_members
-from .persistence import load
-from .predictions import Predictions
-from .recalibrator import Recalibrator
+from ..predictions.forms import of_members
+from ..predictions.predictions import Predictions
+from ..recalibration.persistence import load
+from ..recalibration.recalibrator import Recalibrator
 
 try:
     from ase.calculators.calculator import Calculator, all_changes
     from ase.calculators.singlepoint import SinglePointCalculator
     from ase.io import write
 except ImportError as problem:
-    msg = 'sigmascale.atoms needs ASE: pip install "sigmascale[atoms]".'
+    msg = 'sigmascale.integrations.atoms needs ASE: pip install "sigmascale[atoms]".'
     raise ImportError(msg) from problem
 
 __all__ = ["Event", "HonestCalculator"]
@@ -416,7 +416,7 @@ class HonestCalculator(Calculator):
     >>> from ase import Atoms
     >>> from ase.calculators.morse import MorsePotential
     >>> import sigmascale as ss
-    >>> from sigmascale.atoms import HonestCalculator
+    >>> from sigmascale.integrations.atoms import HonestCalculator
     >>> truth = MorsePotential(epsilon=1.15, r0=2.5)
     >>> committee = [MorsePotential(epsilon=e, r0=2.5) for e in np.linspace(1, 1.2, 10)]
     >>> rng, names, known = np.random.default_rng(0), list("abcdefghij"), []

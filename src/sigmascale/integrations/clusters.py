@@ -16,12 +16,12 @@ from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
-from ._support.notices import warn
-from ._support.text import listed, shorten
-from ._support.version import __version__
-from .exceptions import InvalidInputError
-from .recalibrator import Recalibrator
-from .recalibrator.fitted_rows import Outside, Unlike
+from .._support.notices import warn
+from .._support.text import listed, shorten
+from .._support.version import __version__
+from ..exceptions import InvalidInputError
+from ..recalibration.fitted_rows import Outside, Unlike
+from ..recalibration.recalibrator import Recalibrator
 
 HOW_TO_INSTALL = (
     "Install it there: in the environment of the workers, or in an archive that they "
@@ -151,7 +151,7 @@ def _check_spark(session: Any) -> None:
         import pyarrow as pa
 
         try:
-            from sigmascale._support.version import __version__ as answer
+            from .._support.version import __version__ as answer
         except ImportError as problem:
             answer = f"{sys.executable} says: {problem}"
         for part in parts:
@@ -206,7 +206,7 @@ def _check_dask(client: Any) -> None:
 
     def version() -> str:  # it travels by its value
         try:
-            from sigmascale._support.version import __version__
+            from .._support.version import __version__
         except ImportError as problem:
             return str(problem)
         return __version__

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ._support.files import whole_file
-from ._support.libraries import Array, Library
-from ._support.parameters import check_is_fitted
-from .distributions import (
+from .._support.files import whole_file
+from .._support.libraries import Array, Library
+from .._support.parameters import check_is_fitted
+from ..exceptions import InvalidInputError
+from ..recalibration.distributions import (
     Parts,
     ZDistribution,
     any_bound,
@@ -20,9 +21,8 @@ from .distributions import (
     check_coverage,
     check_levels,
 )
-from .distributions.parts import Lookup
-from .exceptions import InvalidInputError
-from .recalibrator import Recalibrator
+from ..recalibration.distributions.stretched import Lookup
+from ..recalibration.recalibrator import Recalibrator
 
 Y_PRED = "y_pred"  # the input of predictions
 

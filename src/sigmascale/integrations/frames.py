@@ -18,18 +18,18 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
-from ._support.labels import Categories
-from ._support.notices import quiet
-from ._support.parameters import check_is_fitted
-from ._support.text import listed, quoted, shorten
+from .._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
+from .._support.labels import Categories
+from .._support.notices import quiet
+from .._support.parameters import check_is_fitted
+from .._support.text import listed, quoted, shorten
+from ..exceptions import InvalidInputError, NotANumberError
+from ..predictions.predictions import Predictions
+from ..predictions.schema import RECALIBRATED, Choice, Schema, find
+from ..predictions.schema.choice import PYTHON
+from ..recalibration.persistence import dumps, loads
+from ..recalibration.recalibrator import Recalibrator
 from .clusters import Tally, prepare_dask, prepare_spark
-from .exceptions import InvalidInputError, NotANumberError
-from .persistence import dumps, loads
-from .predictions import Predictions
-from .recalibrator import Recalibrator
-from .schema import RECALIBRATED, Choice, Schema, find
-from .schema.choice import PYTHON
 
 Frame = nw.LazyFrame[Any]
 

@@ -23,14 +23,14 @@ from .._support.checks import Floats
 from .._support.columns import effective_weights
 from .._support.notices import gathered, warn
 from .._support.text import listed, quoted
-from ..distributions import Distributions
 from ..exceptions import (
     ConstantUncertaintyWarning,
     InterpolatingWarning,
     InvalidInputError,
 )
-from ..predictions import Predictions
-from ..recalibrator import Recalibrator
+from ..predictions.predictions import Predictions
+from ..recalibration.distributions import Distributions
+from ..recalibration.recalibrator import Recalibrator
 from .sources import MeanOfModels, fitted_clone, has_uncertainty, predict_with_std
 
 LEAST_BELIEVED = 0.01  # of the median positive uncertainty: no less is believed

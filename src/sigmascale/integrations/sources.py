@@ -22,7 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._support.checks import Floats
 from ..exceptions import InvalidInputError
-from ..forms import of_quantiles
+from ..predictions.forms import of_quantiles
 
 FITTED_LEVELS = (0.05, 0.5, 0.95)  # that a regressor of one quantile is fitted at
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._support.checks import Floats, Ints
-from ..judging.variables import label_words, range_words
-from ..persistence import (
+from ..recalibration.persistence import (
     floats,
     index,
     integers,
@@ -23,6 +22,7 @@ from ..persistence import (
     stored,
     text,
 )
+from ..validation.variables import label_words, range_words
 from .ranks import N_FACTS, WEIGHTS, Units, Urns
 
 _PATIENT_ROWS = 200  # rows; half of the start times that matter lie in 3 times as many

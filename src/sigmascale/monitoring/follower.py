@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import persistence
 from .._support.checks import Floats
-from ..distributions import Distributions, any_bound, check_coverage
 from ..exceptions import InvalidInputError
-from ..persistence import index, number, one_of, refuse_if, stored
-from ..predictions import Predictions, check_predictions
-from ..recalibrator import Recalibrator
+from ..predictions.predictions import Predictions, check_predictions
+from ..recalibration import persistence
+from ..recalibration.distributions import Distributions, any_bound, check_coverage
+from ..recalibration.persistence import index, number, one_of, refuse_if, stored
+from ..recalibration.recalibrator import Recalibrator
 
 ROW, GROUP = 0.05, 0.5  # steps of the logarithm: a row's, and a group's
 WIDEST = 700.0  # of a logarithm

@@ -14,7 +14,9 @@ from .._support.hashing import hash_of_rows
 from .._support.render import as_plain
 from .._support.text import listed
 from ..exceptions import InvalidInputError
-from ..persistence import (
+from ..predictions.predictions import Predictions, check_predictions
+from ..recalibration.fitted_rows import DISTINCT
+from ..recalibration.persistence import (
     by_name,
     floats,
     index,
@@ -28,9 +30,7 @@ from ..persistence import (
     stored,
     text,
 )
-from ..predictions import Predictions, check_predictions
-from ..recalibrator import Recalibrator
-from ..recalibrator.fitted_rows import DISTINCT
+from ..recalibration.recalibrator import Recalibrator
 from .evidence import Path, Watched
 from .ranks import LEAST_UNITS, Units
 

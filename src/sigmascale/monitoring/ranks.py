@@ -24,7 +24,7 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats, Ints
-from ..persistence import (
+from ..recalibration.persistence import (
     by_name,
     floats,
     index,

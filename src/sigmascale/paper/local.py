@@ -32,10 +32,10 @@ from .._support.labels import label_text
 from .._support.notices import warn
 from .._support.render import Cells, Result
 from .._support.weighting import mean_of
-from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import FewerBinsWarning, InvalidInputError
-from ..predictions import Predictions, check_predictions
-from .intervals import (
+from ..predictions.bins import Bins, bins_of, check_ties, cut
+from ..predictions.predictions import Predictions, check_predictions
+from ..scores.intervals import (
     Estimate,
     Mean,
     abc_limits,
@@ -43,7 +43,7 @@ from .intervals import (
     renumbered,
     wilson_limits,
 )
-from .losses import is_held
+from ..scores.losses import is_held
 
 Method = Literal["bca", "moments"]
 Statistic = Literal["zms", "mean_z", "coverage", "rce"]

@@ -24,10 +24,10 @@ from .._support.checks import (
 from .._support.notices import warn
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none
-from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
-from ..predictions import Predictions, check_predictions
-from .intervals import abc_limits, within_groups
+from ..predictions.bins import Bins, bins_of, check_ties, cut
+from ..predictions.predictions import Predictions, check_predictions
+from ..scores.intervals import abc_limits, within_groups
 from .local import CLOSED_FORM, MIN_ROWS, normal_quantile
 
 Distribution = Literal["normal", "empirical"]

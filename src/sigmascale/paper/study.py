@@ -12,13 +12,13 @@ from .._support.checks import Floats, Ints, check_count
 from .._support.notices import quiet
 from .._support.progress import track
 from .._support.render import Cells, Result
-from ..bins import bins_of, check_ties, cut
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions, check_predictions
-from ..scaling import BinwiseScaling, IsotonicScaling
-from ..scaling.binwise import Loss
+from ..predictions.bins import bins_of, check_ties, cut
+from ..predictions.predictions import Predictions, check_predictions
+from ..recalibration.scalings import BinwiseScaling, IsotonicScaling
+from ..recalibration.scalings.binwise import Loss
+from ..scores.scorecard import scorecard_of
 from .references import Squares, simulate_scores, stream_from
-from .scorecard import scorecard_of
 
 NUMBERS_SHOWN = ("NLL", "S_cal", "S_u", "S_tot", "f_v_u")  # in the table
 MOST_NUMBERS = 100  # 2 to 99, as in the paper

@@ -17,11 +17,11 @@ from .._support.checks import Floats, check_count, check_fraction, rng_from
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions, check_predictions
-from .curves import rows_in_effect
-from .intervals import Estimate, wilson_limits
+from ..predictions.predictions import Predictions, check_predictions
+from ..scores.curves import rows_in_effect
+from ..scores.intervals import Estimate, wilson_limits
+from ..scores.student import fit_student
 from .local import bca_limits, bootstrap_weights, normal_quantile
-from .student import fit_student
 
 SKEWED_U2 = 0.6  # skewness of u² above which the mean of u² says little
 SKEWED_E2 = 0.8  # the same of E²

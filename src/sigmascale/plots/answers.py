@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.text import quoted, shorten
-from ..advice import validate
 from ..exceptions import InvalidInputError
-from ..judging import Region, Validation
-from ..judging.questions import Bias
-from ..judging.validation import FARTHEST
-from ..judging.verdicts import MARKS, as_factor
 from ..monitoring.monitor import COLUMNS, Monitor, over_time
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 from ..scores.comparison import TITLES, Comparison, compare
 from ..scores.intervals import Estimate
+from ..validation.advice import validate
+from ..validation.questions import Bias
+from ..validation.validation import FARTHEST, Validation
+from ..validation.verdicts import MARKS, Region, as_factor
 from .canvas import (
     BLUE,
     GREEN,

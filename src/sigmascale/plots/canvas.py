@@ -16,7 +16,7 @@ import numpy as np
 from .._support.checks import Floats, check_choice
 from .._support.text import shorten
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.text import quoted
-from ..advice import validate
 from ..exceptions import InvalidInputError
-from ..judging import Certificate, Validation
-from ..judging.certificate import DRAWN_FINENESSES, FARTHEST_DRAWN
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from ..validation.advice import validate
+from ..validation.certificate import DRAWN_FINENESSES, FARTHEST_DRAWN, Certificate
+from ..validation.validation import Validation
 from .canvas import (
     CARD,
     GREEN,

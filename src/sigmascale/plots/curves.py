@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.labels import label_text
-from ..predictions import Predictions
+from ..paper.local import Statistic
+from ..predictions.predictions import Predictions
 from ..scores import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -25,7 +26,6 @@ from ..scores import (
 from ..scores import (
     local_statistics as compute_local_statistics,
 )
-from ..scores.local import Statistic
 from .canvas import (
     DASHES,
     INK,

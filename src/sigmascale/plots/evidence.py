@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..judging import Validation
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 from ..scores import Evidence, evidence
+from ..validation.validation import Validation
 from .canvas import (
     GREY,
     INK,

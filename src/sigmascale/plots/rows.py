@@ -8,9 +8,9 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats, Ints, check_choice, check_count, check_fraction
-from ..distributions import Distributions
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions, check_predictions
+from ..predictions.predictions import Predictions, check_predictions
+from ..recalibration.distributions import Distributions
 from .canvas import (
     GREY,
     INK,

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import Floats, Ints, check_column, check_count, check_same_length
-from ._support.hashing import hash_of_positions
-from ._support.labels import Label, object_array
-from ._support.notices import warn
-from .exceptions import FewerBinsWarning
+from .._support.checks import Floats, Ints, check_column, check_count, check_same_length
+from .._support.hashing import hash_of_positions
+from .._support.labels import Label, object_array
+from .._support.notices import warn
+from ..exceptions import FewerBinsWarning
 from .ordering import canonical_order
 from .predictions import Predictions
 

@@ -18,8 +18,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ._support.checks import Floats, check_choice, check_count
-from .exceptions import InvalidInputError
+from .._support.checks import Floats, check_choice, check_count
+from ..exceptions import InvalidInputError
 from .predictions import Predictions
 
 Model = Literal["forest", "gp"]
@@ -165,7 +165,7 @@ def _load(
     "forest_pred" and "forest_std".
     """
     chosen = check_choice(model, "model", get_args(Model))
-    packed = resources.files("sigmascale") / "_data" / f"{name}.csv.gz"
+    packed = resources.files("sigmascale.predictions") / "data" / f"{name}.csv.gz"
     lines = gzip.decompress(packed.read_bytes()).decode().splitlines()
     header, *rows = csv.reader(lines)
     text = {"part", *labels}
@@ -298,7 +298,7 @@ def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
 
     Examples
     --------
-    >>> from sigmascale.datasets import make_molecules
+    >>> from sigmascale.predictions.datasets import make_molecules
     >>> round(float(make_molecules(5000, seed=0).predictions.z2.mean()), 2)
     0.36
     """
@@ -425,7 +425,7 @@ def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
 
     Examples
     --------
-    >>> from sigmascale.datasets import fetch_qm9
+    >>> from sigmascale.predictions.datasets import fetch_qm9
     >>> fetch_qm9().calibration  # doctest: +SKIP
     Molecules(10000 rows: formula, y_true, y_pred, error, uncertainty, mass, ...)
     """

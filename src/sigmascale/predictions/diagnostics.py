@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ._support.checks import Floats, Ints
-from ._support.hashing import hash_of_rows
-from ._support.notices import remedy, row_number, warn
-from .exceptions import (
+from .._support.checks import Floats, Ints
+from .._support.hashing import hash_of_rows
+from .._support.notices import remedy, row_number, warn
+from ..exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,
     DegenerateFitWarning,

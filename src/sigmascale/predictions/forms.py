@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import (
+from .._support.checks import (
     Floats,
     as_array,
     as_floats,
@@ -24,9 +24,9 @@ from ._support.checks import (
     refuse_values,
     rounded,
 )
-from ._support.notices import row_number, warn
-from ._support.text import listed, quoted
-from .exceptions import (
+from .._support.notices import row_number, warn
+from .._support.text import listed, quoted
+from ..exceptions import (
     CrossingQuantilesWarning,
     FewMembersWarning,
     InvalidInputError,

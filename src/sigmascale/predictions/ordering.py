@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._support.checks import Bools, Floats, Ints, for_order
-from ._support.hashing import hash_of_positions
-from ._support.sorting import stable_order
+from .._support.checks import Bools, Floats, Ints, for_order
+from .._support.hashing import hash_of_positions
+from .._support.sorting import stable_order
 
 if TYPE_CHECKING:
     from .predictions import Predictions

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import (
+from .._support.checks import (
     LARGEST,
     LARGEST_Z,
     SMALLEST,
@@ -35,7 +35,7 @@ from ._support.checks import (
     refuse_values,
     rounded,
 )
-from ._support.columns import (
+from .._support.columns import (
     Column,
     TypedColumn,
     check_time,
@@ -43,10 +43,10 @@ from ._support.columns import (
     group_codes,
     typed_column,
 )
-from ._support.labels import Categories, Label
-from ._support.notices import rows_at, warn
-from ._support.text import listed, quoted, shorten
-from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+from .._support.labels import Categories, Label
+from .._support.notices import rows_at, warn
+from .._support.text import listed, quoted, shorten
+from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .forms import of_distribution, of_members, of_quantiles, read_atoms, upright
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._support.checks import LARGEST_Z, Floats, Ints
-from ._support.labels import Categories, Label, in_label_order
-from ._support.libraries import NUMPY, Array, Library, library_of
-from ._support.places import Places
-from ._support.weighting import WeightLine
+from .._support.checks import LARGEST_Z, Floats, Ints
+from .._support.labels import Categories, Label, in_label_order
+from .._support.libraries import NUMPY, Array, Library, library_of
+from .._support.places import Places
+from .._support.weighting import WeightLine
 from .persistence import (
     flag,
     floats,
@@ -35,7 +35,7 @@ from .persistence import (
 )
 
 if TYPE_CHECKING:
-    from .predictions import Predictions
+    from ..predictions.predictions import Predictions
 
 UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
 ROWS_AT_A_TIME = 2**14  # in NumPy, so that what is computed stays in the cache

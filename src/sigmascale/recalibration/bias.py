@@ -9,14 +9,14 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.weighting import mean_of, weights_of
-from ..additive import Additive, Base
-from ..folds import N_FOLDS, fold_numbers, make_folds, simplest, standard_error
-from ..predictions import Predictions
-from ..scaling.axes import codes_of, quantile_axes
-from ..scaling.boosted import boosted_map
-from ..scaling.caps import largest_counted
-from ..scaling.linear import linear_base
-from ..scaling.trees import boost
+from ..predictions.predictions import Predictions
+from .additive import Additive, Base
+from .folds import N_FOLDS, fold_numbers, make_folds, simplest, standard_error
+from .scalings.axes import codes_of, quantile_axes
+from .scalings.boosted import boosted_map
+from .scalings.linear import linear_base
+from .scalings.outlier_caps import largest_counted
+from .scalings.trees import boost
 
 BiasKind = Literal["constant", "auto"]
 ROUNDING_OF_ERRORS = 1e-9  # share of an error that may be left of it by rounding alone

@@ -11,7 +11,7 @@ from .._support.notices import row_number, warn
 from .._support.places import Places
 from .._support.text import listed, quoted
 from ..exceptions import AbsurdScaleWarning, FewRowsWarning
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 
 ABSURD = 3.0  # times the largest error: no uncertainty should be larger
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._support.text import listed
-from ..additive import Additive, Base
+from .additive import Additive, Base
 
 
 def scale_words(scale: Additive, names: tuple[str, ...]) -> str:

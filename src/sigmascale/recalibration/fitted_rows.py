@@ -13,22 +13,14 @@ from .._support.checks import IN_CACHE, Floats, Ints, rounded
 from .._support.hashing import Hashes, hash_of_rows, scrambled
 from .._support.labels import Label
 from .._support.text import quoted
-from ..additive import Axis
 from ..exceptions import (
     ExtrapolationWarning,
     MissingFeatureWarning,
     UnseenCategoryWarning,
 )
-from ..persistence import (
-    floats,
-    index,
-    integers,
-    label,
-    many,
-    refuse_if,
-    stored,
-)
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from .additive import Axis
+from .persistence import floats, index, integers, label, many, refuse_if, stored
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
 HASH_BITS = 52  # which JSON keeps

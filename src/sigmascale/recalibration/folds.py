@@ -11,13 +11,13 @@ from zlib import crc32
 
 import numpy as np
 
-from ._support.checks import Floats, Ints, for_order
-from ._support.sorting import stable_order
-from .exceptions import InvalidInputError
-from .ordering import canonical_order, in_order_of_appearance
+from .._support.checks import Floats, Ints, for_order
+from .._support.sorting import stable_order
+from ..exceptions import InvalidInputError
+from ..predictions.ordering import canonical_order, in_order_of_appearance
 
 if TYPE_CHECKING:
-    from .predictions import Predictions
+    from ..predictions.predictions import Predictions
 
 N_FOLDS = 5
 SAME_LOSS = 1e-9  # share of a mean loss; what differs by less is the same

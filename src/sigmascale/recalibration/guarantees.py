@@ -11,10 +11,10 @@ from .._support.labels import label_text
 from .._support.notices import warn
 from .._support.text import listed, quoted
 from .._support.weighting import weights_of
-from ..additive import Axis, quantile_edges
-from ..distributions import Parts, rows_needed_for
 from ..exceptions import FewRowsWarning, InvalidInputError, ManyPartsWarning
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from .additive import Axis, quantile_edges
+from .distributions import Parts, rows_needed_for
 
 MOST_PARTS = 5  # of a column of numbers
 ROWS_A_BIN = 40  # that tell a bin of numbers, twice as many as 95 % need

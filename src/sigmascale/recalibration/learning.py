@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..additive import Additive
-from ..diagnostics import informative
-from ..distributions import Parts, ZDistribution
-from ..folds import divided
-from ..predictions import Predictions
-from ..scaling.base import Learned, Scaling
+from ..predictions.diagnostics import informative
+from ..predictions.predictions import Predictions
+from .additive import Additive
 from .bias import BiasKind, corrected, learn_bias
 from .cautions import caution_of_bias, cautions_of_scale
-from .distribution import of_rows_held_out, of_rows_out_of_fold, scale_out_of_fold
-from .parts import axes_of_parts, warn_of_small_parts
+from .distributions import Parts, ZDistribution
+from .folds import divided
+from .guarantees import axes_of_parts, warn_of_small_parts
+from .out_of_fold import of_rows_held_out, of_rows_out_of_fold, scale_out_of_fold
+from .scalings.scaling import Learned, Scaling
 
 
 @dataclass(frozen=True, eq=False)

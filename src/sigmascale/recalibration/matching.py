@@ -9,12 +9,12 @@ import numpy as np
 from .._support.checks import Floats, check_column, refuse_values
 from .._support.notices import warn
 from .._support.text import listed
-from ..additive import Additive
 from ..exceptions import (
     InvalidInputError,
     ZeroUncertaintyWarning,
 )
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from .additive import Additive
 
 # -- rows ------------------------------------------------------------------------------
 

@@ -10,13 +10,13 @@ import numpy as np
 from .._support.checks import Floats, Ints, rounded
 from .._support.notices import quiet, warn
 from .._support.weighting import weights_of
-from ..additive import Additive
-from ..diagnostics import informative
-from ..distributions import MOST_QUANTILES, QuantileTable, ZDistribution
 from ..exceptions import FewRowsWarning
-from ..folds import fold_numbers, make_folds, simplest
-from ..predictions import Predictions
-from ..scaling.base import Learned, Scaling
+from ..predictions.diagnostics import informative
+from ..predictions.predictions import Predictions
+from .additive import Additive
+from .distributions import MOST_QUANTILES, QuantileTable, ZDistribution
+from .folds import fold_numbers, make_folds, simplest
+from .scalings.scaling import Learned, Scaling
 
 LEAST_FOR_SIGN = 40  # rows; with fewer, the distribution is that of ±|z|
 ROWS_TO_CHOOSE_BY = 100_000  # rows by which the number of tables is chosen, about

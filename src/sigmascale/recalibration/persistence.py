@@ -19,12 +19,12 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ._support.checks import EXACT, Floats, Ints
-from ._support.files import parse_json, write_text
-from ._support.labels import Label
-from ._support.text import quoted, shorten
-from ._support.version import __version__
-from .exceptions import DamagedFileError, InvalidInputError
+from .._support.checks import EXACT, Floats, Ints
+from .._support.files import parse_json, write_text
+from .._support.labels import Label
+from .._support.text import quoted, shorten
+from .._support.version import __version__
+from ..exceptions import DamagedFileError, InvalidInputError
 
 Kind = Any  # a function that returns a part or refuses it, or a class with parts
 _Class = TypeVar("_Class", bound=type[Any])
@@ -36,7 +36,7 @@ LARGEST_NUMBER = 1e150  # what is learned of values within their limits is small
 MOST_DIMENSIONS = 32  # of an array, in all versions of NumPy
 # Classes that a file can be of, and where they are.
 _ROOTS = {
-    "Recalibrator": "recalibrator",
+    "Recalibrator": "recalibration.recalibrator",
     "Monitor": "monitoring",
     "Follower": "monitoring",
 }
@@ -351,7 +351,7 @@ def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     name = document["content"].get("is")
     if not isinstance(name, str) or name not in _ROOTS:
         refuse(f"it holds a {quoted(name)}, which is not known.")
-    cls = getattr(import_module(f".{_ROOTS[name]}", __package__), name)
+    cls = getattr(import_module(f"sigmascale.{_ROOTS[name]}"), name)
     try:
         return decode(cls, document["content"]), by_name(plain)(document["extra"])
     except (DamagedFileError, MemoryError):

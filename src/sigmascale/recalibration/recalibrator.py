@@ -8,15 +8,21 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from .. import persistence
 from .._support.checks import Floats, Ints, check_choice, check_count, is_real
 from .._support.notices import warn
 from .._support.parameters import Parametrised, check_is_fitted
 from .._support.progress import working
 from .._support.text import quoted
-from ..additive import Additive, Axis
-from ..diagnostics import warn_of_oddities
-from ..distributions import (
+from ..exceptions import InvalidInputError
+from ..predictions.diagnostics import warn_of_oddities
+from ..predictions.ordering import in_canonical_order
+from ..predictions.predictions import Predictions, check_predictions
+from . import persistence
+from .additive import Additive, Axis
+from .bias import BiasKind, corrected
+from .cautions import warn_of_few_effective
+from .description import scale_words
+from .distributions import (
     Bounds,
     Distributions,
     Parts,
@@ -24,9 +30,15 @@ from ..distributions import (
     any_bound,
     check_bounds,
 )
-from ..exceptions import InvalidInputError
-from ..ordering import in_canonical_order
-from ..persistence import (
+from .fitted_rows import FittedRows, Unlike
+from .guarantees import check_parts, parts_words
+from .learning import Choices, learn
+from .matching import (
+    check_components,
+    checked_array,
+    with_columns_of_fit,
+)
+from .persistence import (
     by_name,
     index,
     many,
@@ -39,19 +51,7 @@ from ..persistence import (
     stored,
     text,
 )
-from ..predictions import Predictions, check_predictions
-from ..scaling import SCALINGS, BoostedScaling, Scaling
-from .bias import BiasKind, corrected
-from .cautions import warn_of_few_effective
-from .fitted_rows import FittedRows, Unlike
-from .learning import Choices, learn
-from .matching import (
-    check_components,
-    checked_array,
-    with_columns_of_fit,
-)
-from .parts import check_parts, parts_words
-from .words import scale_words
+from .scalings import SCALINGS, BoostedScaling, Scaling
 
 ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
 # What a fit learns, as files name it, and the attribute that it is.

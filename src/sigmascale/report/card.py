@@ -27,10 +27,10 @@ from .._support.hashing import hash_of_rows, scrambled
 from .._support.text import listed, quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
-from ..judging import Validation
-from ..judging.certificate import DRAWN_FINENESSES, FINENESS_NAMES
-from ..persistence import dumps
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from ..recalibration.persistence import dumps
+from ..validation.certificate import DRAWN_FINENESSES, FINENESS_NAMES
+from ..validation.validation import Validation
 from .page import MARKS_ON_PAGE, environment
 
 CARD_FORMAT = 1

@@ -18,9 +18,9 @@ from .. import scores
 from .._support.files import write_text
 from .._support.text import listed, quoted, shorten, visible
 from .._support.version import __version__
-from ..diagnostics import repeats_found
 from ..exceptions import InvalidInputError
-from ..judging import Validation
+from ..predictions.diagnostics import repeats_found
+from ..validation.validation import Validation
 
 # The sign, and the class of the page's style sheet. A word stands beside the sign.
 MARKS_ON_PAGE = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}

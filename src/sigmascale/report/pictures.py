@@ -11,7 +11,7 @@ from typing import Any
 from .. import plots, scores
 from .._support.progress import track
 from ..exceptions import InvalidInputError
-from ..judging import Validation
+from ..validation.validation import Validation
 
 SIZE = (4.5, 3.2)  # inches; text of 10 points is readable on a phone of that width
 MOST_VARIABLES = 12  # that are drawn, those at fault first

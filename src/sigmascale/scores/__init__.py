@@ -6,6 +6,10 @@ feature (*adaptivity*), and average over the bins. Weights of the rows count; ve
 are welcome wherever no sign is needed.
 """
 
+from ..paper.local import LocalStatistics, local_statistics
+from ..paper.references import ReferenceScores, reference_scores
+from ..paper.study import BinStudy, bin_study
+from ..paper.tails import Tails, tails
 from .curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -17,7 +21,6 @@ from .curves import (
     reliability_diagram,
 )
 from .facts import Evidence, Tenth, evidence
-from .local import LocalStatistics, local_statistics
 from .numbers import (
     calibration_error,
     coverage,
@@ -32,10 +35,7 @@ from .numbers import (
     uce,
     zms,
 )
-from .references import ReferenceScores, reference_scores
 from .scorecard import Scorecard, scorecard
-from .study import BinStudy, bin_study
-from .tails import Tails, tails
 
 __all__ = [
     "BinStudy",

@@ -15,7 +15,7 @@ from .._support.notices import quiet
 from .._support.render import Cells, Result, html_table, text_table
 from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions, check_predictions
+from ..predictions.predictions import Predictions, check_predictions
 from .intervals import Estimate, mean_interval
 from .losses import energy_scores, interval_scores, is_held, normal_nll
 

@@ -24,12 +24,12 @@ from .._support.checks import (
 )
 from .._support.render import Cells, Result
 from .._support.weighting import WeightLine, ones_if_none
-from ..bins import bins_of, cut, cut_positions
-from ..predictions import Predictions, check_predictions
+from ..paper.local import MIN_ROWS, IntervalSettings, binned_statistic
+from ..paper.references import Squares, simulated_squares, stream_from
+from ..predictions.bins import bins_of, cut, cut_positions
+from ..predictions.predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .local import MIN_ROWS, IntervalSettings, binned_statistic
 from .losses import claimed
-from .references import Squares, simulated_squares, stream_from
 
 CurveKind = Literal["interval", "quantile"]
 ErrorStatistic = Literal["rmse", "mae"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.render import Cells, Result
-from ..bins import cut
-from ..predictions import Predictions, check_predictions
+from ..predictions.bins import cut
+from ..predictions.predictions import Predictions, check_predictions
 from .curves import rows_in_effect
 from .intervals import Estimate, mean_interval, renumbered, wilson_limits
 from .losses import COVERAGES, energy_scores, is_held

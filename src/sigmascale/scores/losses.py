@@ -9,8 +9,8 @@ import numpy as np
 
 from .._support.checks import Bools, Floats
 from .._support.notices import quiet
-from ..distributions import Distributions
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from ..recalibration.distributions import Distributions
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that scores look at
 

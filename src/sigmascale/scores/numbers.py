@@ -15,9 +15,9 @@ import numpy as np
 
 from .._support.checks import Floats, check_fraction
 from .._support.notices import warn
-from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import ZeroErrorBinWarning
-from ..predictions import Predictions, check_predictions
+from ..predictions.bins import Bins, bins_of, check_ties, cut
+from ..predictions.predictions import Predictions, check_predictions
 from .curves import CurveKind, calibration_curve
 from .losses import energy_scores, interval_scores, is_held, normal_nll
 

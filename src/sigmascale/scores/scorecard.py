@@ -10,13 +10,8 @@ import numpy as np
 
 from .._support.notices import quiet
 from .._support.render import Cells, Result
-from ..bins import Bins, bins_of, check_ties, cut
-from ..predictions import Predictions, check_predictions
-from .intervals import Estimate
-from .local import valid_fractions
-from .losses import COVERAGES, energy_scores, is_held, normal_nll
-from .numbers import LocalScores
-from .references import (
+from ..paper.local import valid_fractions
+from ..paper.references import (
     Distribution,
     ReferenceScores,
     Squares,
@@ -24,6 +19,11 @@ from .references import (
     simulate_scores,
     stream_from,
 )
+from ..predictions.bins import Bins, bins_of, check_ties, cut
+from ..predictions.predictions import Predictions, check_predictions
+from .intervals import Estimate
+from .losses import COVERAGES, energy_scores, is_held, normal_nll
+from .numbers import LocalScores
 
 MOST_DRAWN_TARGETS = 200  # of the targets beside a scorecard
 DRAWN_ROWS = 5_000_000  # of them, in all draws

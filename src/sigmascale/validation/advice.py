@@ -11,37 +11,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._support.checks import check_count, check_fraction, rng_from
-from ._support.notices import quiet, row_number, warn
-from ._support.text import shorten
-from .diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
-from .exceptions import SharedRowsWarning
-from .folds import divided
-from .judging import Step, Validation
-from .judging.answers import Answered, Judged, judge, rows_of_trees
-from .judging.headline import (
+from .._support.checks import check_count, check_fraction, rng_from
+from .._support.notices import quiet, row_number, warn
+from .._support.text import shorten
+from ..exceptions import SharedRowsWarning
+from ..predictions.diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
+from ..predictions.ordering import in_canonical_order
+from ..predictions.predictions import Predictions, check_predictions
+from ..recalibration.folds import divided
+from ..scores import crps
+from .answers import Answered, Judged, judge, rows_of_trees
+from .headline import (
     bias_is_cause,
     column_of_intervals,
     columns_at_fault,
     is_size_blamed,
     worst_verdict,
 )
-from .judging.parts import ASKED
-from .judging.search import by_unit, shuffles
-from .judging.validation import (
+from .parts import ASKED
+from .search import by_unit, shuffles
+from .validation import (
+    Step,
+    Validation,
     check_claim,
     check_confidence,
     check_tolerance,
     judged_rows,
 )
-from .judging.words import Words, percent, times
-from .ordering import in_canonical_order
-from .predictions import Predictions, check_predictions
-from .scores import crps
+from .words import Words, percent, times
 
 if TYPE_CHECKING:
-    from .judging.certificate import Claim
-    from .recalibrator import BiasKind
+    from ..recalibration.bias import BiasKind
+    from .certificate import Claim
 
 MOST_NEXT_STEPS = 2
 LATEST = Step(
@@ -302,7 +303,7 @@ def gains_of_bias(rows: Predictions, kind: BiasKind) -> tuple[float, float]:
     The first is against a recalibrator that leaves the bias alone, the second against
     the rows as they are.
     """
-    from .recalibrator import Recalibrator
+    from ..recalibration.recalibrator import Recalibrator
 
     # few enough rows to fit in no time, groups together
     chance = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))

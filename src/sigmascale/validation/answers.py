@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from .._support.checks import Floats, Ints
-from ..diagnostics import leaked_rows
-from ..predictions import Predictions
+from ..predictions.diagnostics import leaked_rows
+from ..predictions.predictions import Predictions
 from ..scores.intervals import Estimate
 from ..scores.student import StudentProfile
 from .certificate import (

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.weighting import ones_if_none
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 from ..scores.intervals import some_of, sums_of
 from .search import by_unit
 from .variables import Variable, label_words

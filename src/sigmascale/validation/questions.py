@@ -22,8 +22,8 @@ from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.notices import quiet
-from ..distributions import Distributions
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
+from ..recalibration.distributions import Distributions
 from ..scores.intervals import Mean, renumbered, size_interval, some_of, sums_of
 from ..scores.student import StudentProfile
 from .variables import Variable

@@ -19,7 +19,7 @@ from .._support.notices import quiet
 from .._support.render import Cells, Result, html_table
 from .._support.text import WIDTH, quoted, shorten
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 from .answers import Answer, Judged, judge
 from .certificate import CLAIMS, Certificate, Claim
 from .headline import closing_of, headline_of

@@ -17,7 +17,7 @@ from .._support.checks import Bools, Floats, Ints
 from .._support.labels import label_text
 from .._support.text import shorten
 from .._support.weighting import WeightLine
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 from ..scores.intervals import sums_of
 
 # bins of a number: halves, fifths and tenths divide them

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats
-from ..predictions import Predictions
+from ..predictions.predictions import Predictions
 from ..scores.intervals import Estimate, mean_interval
 from .search import by_unit
 

@@ -183,7 +183,7 @@ def test_nothing_but_json_travels_to_workers():
     frame = pytest.importorskip("dask.dataframe").from_pandas(make().to_pandas())
     for task in ss.frames.apply(r, frame).__dask_graph__().values():
         seen.append(pickle.dumps(task))
-    assert not any(b"sigmascale.additive" in each for each in seen)
+    assert not any(b"sigmascale.recalibration.additive" in each for each in seen)
     assert any(b'{"format": "sigmascale"' in each for each in seen)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_fraction
-from .._support.text import listed, quoted, shorten
-from ..exceptions import ColumnError
+from ..._support.checks import check_fraction
+from ..._support.text import listed, quoted, shorten
+from ...exceptions import ColumnError
 from ..forms import of_quantiles
 from .read import Schema
 

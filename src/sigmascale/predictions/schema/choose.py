@@ -8,9 +8,9 @@ from typing import Any
 
 import narwhals as nw
 
-from .._support.notices import warn
-from .._support.text import listed, quoted
-from ..exceptions import ColumnError, IndexColumnWarning, TextColumnWarning
+from ..._support.notices import warn
+from ..._support.text import listed, quoted
+from ...exceptions import ColumnError, IndexColumnWarning, TextColumnWarning
 from .choice import Choice, known, said_of
 from .guesses import guessed
 from .names import is_no_feature

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._support.text import quoted
+from ..._support.text import quoted
 from .names import WORDS, read_name, words_of
 
 _NUMBERED = re.compile(r"(.*?\D|)(\d{1,3})(\D*)")  # as in Tb_model_12, or q05_pred

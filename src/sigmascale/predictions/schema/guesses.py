@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._support.text import listed, quoted
-from ..exceptions import ColumnError
+from ..._support.text import listed, quoted
+from ...exceptions import ColumnError
 from .choice import Choice, said_of
 from .families import Family, families, is_no_deviation
 from .names import (

@@ -9,10 +9,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import as_array, as_frame, check_column, refuse_values
-from .._support.labels import Categories
-from .._support.text import listed, shorten
-from ..exceptions import DamagedFileError, InvalidInputError
+from ..._support.checks import as_array, as_frame, check_column, refuse_values
+from ..._support.labels import Categories
+from ..._support.text import listed, shorten
+from ...exceptions import DamagedFileError, InvalidInputError
 from ..forms import of_members, of_quantiles
 from ..predictions import Predictions
 

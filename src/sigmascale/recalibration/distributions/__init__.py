@@ -1,6 +1,5 @@
 """Predictive distributions: those of z, which a fit learns, and those of rows."""
 
-from .parts import Parts, rows_needed_for
 from .rows import (
     Bounds,
     Distributions,
@@ -9,6 +8,7 @@ from .rows import (
     check_coverage,
     check_levels,
 )
+from .stretched import Parts, rows_needed_for
 from .tables import MOST_QUANTILES, QuantileTable, ZDistribution
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from scipy import special
 
-from .._support.checks import (
+from ..._support.checks import (
     Floats,
     Ints,
     check_count,
@@ -20,13 +20,13 @@ from .._support.checks import (
     check_same_length,
     rng_from,
 )
-from .._support.render import html_table
-from .._support.text import quoted
-from ..exceptions import InvalidInputError
+from ..._support.render import html_table
+from ..._support.text import quoted
+from ...exceptions import InvalidInputError
 from .tables import ZDistribution
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ...predictions.predictions import Predictions
 
 N_RADII = 256  # radii that stand for the distribution of them, in the energy score
 Bounds = tuple[float | None, float | None]

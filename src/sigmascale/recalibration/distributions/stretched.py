@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints
-from .._support.notices import warn
-from .._support.weighting import weights_of
+from ..._support.checks import Floats, Ints
+from ..._support.notices import warn
+from ..._support.weighting import weights_of
+from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..additive import Axis
-from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..persistence import flag, floats, index, many, refuse_if, stored
 from .tables import QuantileTable, ZDistribution, levels_of_rows
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ...predictions.predictions import Predictions
 
 # The coverages for which parts are told apart, closer where they are larger: steps of
 # 1/100 up to 0.95, of 1/400 up to 0.99, and a few more.

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .._support.checks import Floats, Ints
-from .._support.notices import warn
-from .._support.places import Places
-from .._support.weighting import weights_of
+from ..._support.checks import Floats, Ints
+from ..._support.notices import warn
+from ..._support.places import Places
+from ..._support.weighting import weights_of
+from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..additive import quantile_edges
-from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
 
 MOST_QUANTILES = 1001  # of all tables of a distribution together

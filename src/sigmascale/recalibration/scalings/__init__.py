@@ -1,18 +1,19 @@
 """Scalings: what learns the scale of errors, each in the same form of plain data.
 
 A scaling has a method `learn`, which takes Predictions with errors and returns what was
-learned as an :class:`sigmascale.additive.Additive`. One of your own needs nothing else:
-:class:`sigmascale.Recalibrator` applies, saves and exports what it has learned.
+learned as an :class:`~sigmascale.recalibration.additive.Additive`. One of your own
+needs nothing else: :class:`sigmascale.Recalibrator` applies, saves and exports what it
+has learned.
 """
 
 from __future__ import annotations
 
-from .base import Learned, Scaling
 from .binwise import BinwiseScaling, TemperatureScaling
 from .boosted import BoostedScaling
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
 from .raked import RakedScaling
+from .scaling import Learned, Scaling
 
 __all__ = [
     "SCALINGS",

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, rounded
-from .._support.notices import warn
-from .._support.text import quoted
-from .._support.weighting import WeightLine, weights_of
+from ..._support.checks import Floats, Ints, rounded
+from ..._support.notices import warn
+from ..._support.text import quoted
+from ..._support.weighting import WeightLine, weights_of
+from ...exceptions import FewerBinsWarning
+from ...predictions.predictions import Predictions
 from ..additive import Axis, between, quantile_edges
-from ..exceptions import FewerBinsWarning
-from ..predictions import Predictions
 
 U = 0  # the column of the uncertainty
 

@@ -11,16 +11,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, check_choice, check_count
-from .._support.notices import warn
-from .._support.text import quoted
-from .._support.weighting import ones_if_none
+from ..._support.checks import Floats, Ints, check_choice, check_count
+from ..._support.notices import warn
+from ..._support.text import quoted
+from ..._support.weighting import ones_if_none
+from ...exceptions import FewerBinsWarning, InvalidInputError
+from ...predictions.predictions import Predictions
 from ..additive import Additive, Axis, Table
-from ..exceptions import FewerBinsWarning, InvalidInputError
-from ..predictions import Predictions
 from .axes import codes_of, equal_size_axis
-from .base import Learned, Scaling
 from .factors import best_factors
+from .scaling import Learned, Scaling
 
 Key = int | str
 Loss = Literal["nll", "consistency", "adaptivity", "total"]

@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import (
+from ..._support.checks import (
     Floats,
     Ints,
     check_count,
     check_fraction,
     check_nonnegative,
 )
-from .._support.weighting import mean_of, ones_if_none
+from ..._support.weighting import mean_of, ones_if_none
+from ...exceptions import InvalidInputError
+from ...predictions.predictions import Predictions
 from ..additive import Additive, Axis, Base, Table, merged, trimmed
-from ..exceptions import InvalidInputError
 from ..folds import N_FOLDS, make_folds
-from ..predictions import Predictions
 from .axes import codes_of, quantile_axes
-from .base import Learned, Scaling
-from .caps import LEAST_RATIO, largest_counted
 from .linear import linear_base
+from .outlier_caps import LEAST_RATIO, largest_counted
 from .power import line_or_power
+from .scaling import Learned, Scaling
 from .trees import Boosted, boost
 
 LABEL_PRIOR = 50.0  # rows, times the variance of z², by which factors of labels shrink

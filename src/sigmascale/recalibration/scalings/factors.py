@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._support.checks import Bools, Floats, Ints
-from .._support.text import quoted
-from .._support.weighting import ones_if_none
-from ..bins import Bins, bins_of, cut, cut_positions, rank_order
-from ..exceptions import InvalidInputError
-from ..ordering import canonical_order
-from ..predictions import Predictions
+from ..._support.checks import Bools, Floats, Ints
+from ..._support.text import quoted
+from ..._support.weighting import ones_if_none
+from ...exceptions import InvalidInputError
+from ...predictions.bins import Bins, bins_of, cut, cut_positions, rank_order
+from ...predictions.ordering import canonical_order
+from ...predictions.predictions import Predictions
 
 # linear programs: how far each factor may move, in ln s, and when to stop
 FIRST_RADIUS = 0.1

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, check_nonnegative, rounded
-from .._support.weighting import ones_if_none
+from ..._support.checks import Floats, Ints, check_nonnegative, rounded
+from ..._support.weighting import ones_if_none
+from ...predictions.predictions import Predictions
 from ..additive import Additive, Base
-from ..predictions import Predictions
-from .base import Learned, Scaling
+from .scaling import Learned, Scaling
 
 N_SWEEPS = 12  # of Fisher scoring, each of which squares what is left of the error
 TINY = 1e-12  # relative to the mean, or to the largest: nothing

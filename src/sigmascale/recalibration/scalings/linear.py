@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats
-from .._support.weighting import WeightLine, mean_of, ones_if_none
+from ..._support.checks import Floats
+from ..._support.weighting import WeightLine, mean_of, ones_if_none
+from ...predictions.predictions import Predictions
 from ..additive import Additive, Base
-from ..predictions import Predictions
-from .base import Learned, Scaling
+from .scaling import Learned, Scaling
 
 SMALL = 0.05  # share of the uncertainties that count as small
 LEAST_SHARE = 0.25  # of a² u², for a small u, that is left where b² is subtracted

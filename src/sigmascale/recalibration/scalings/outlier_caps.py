@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._support.checks import Floats
-from .._support.weighting import mean_of
+from ..._support.checks import Floats
+from ..._support.weighting import mean_of
 
 LEAST_RATIO = 0.01  # share of the mean z² that a row or bin has: no factor is 0
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._support.checks import Floats, Ints
-from .._support.weighting import mean_of, weights_of
+from ..._support.checks import Floats, Ints
+from ..._support.weighting import mean_of, weights_of
+from ...predictions.predictions import Predictions
 from ..additive import Base
 from ..folds import fold_numbers, simplest
-from ..predictions import Predictions
-from .caps import largest_counted
+from .outlier_caps import largest_counted
 
 NO_WIDTH = 1e-6  # of ln u: all uncertainties are equal
 # Newton's method

@@ -8,17 +8,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, check_choice, check_count, check_nonnegative
-from .._support.notices import warn
-from .._support.weighting import mean_of, ones_if_none
+from ..._support.checks import (
+    Floats,
+    Ints,
+    check_choice,
+    check_count,
+    check_nonnegative,
+)
+from ..._support.notices import warn
+from ..._support.weighting import mean_of, ones_if_none
+from ...exceptions import DegenerateFitWarning
+from ...predictions.predictions import Predictions
 from ..additive import Additive, Base, Table, trimmed
-from ..exceptions import DegenerateFitWarning
 from ..folds import fold_numbers, make_folds
-from ..predictions import Predictions
 from .axes import codes_of, quantile_axes
-from .base import Learned, Scaling
-from .caps import LEAST_RATIO, largest_counted, largest_ratio
 from .linear import linear_base
+from .outlier_caps import LEAST_RATIO, largest_counted, largest_ratio
+from .scaling import Learned, Scaling
 
 
 class RakedScaling(Scaling):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._support.checks import Floats
-from .._support.parameters import Parametrised
+from ..._support.checks import Floats
+from ..._support.parameters import Parametrised
+from ...predictions.predictions import Predictions
 from ..additive import Additive
-from ..predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +36,8 @@ class Scaling(Parametrised):
 
     >>> import numpy as np
     >>> import sigmascale as ss
-    >>> from sigmascale.additive import Additive
-    >>> from sigmascale.scaling import Learned
+    >>> from sigmascale.recalibration.additive import Additive
+    >>> from sigmascale.recalibration.scalings import Learned
     >>> class MedianScaling(ss.Scaling):
     ...     def learn(self, rows):
     ...         return Learned(

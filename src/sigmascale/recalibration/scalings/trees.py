@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.checks import Bools, Floats, Ints
-from .._support.weighting import mean_of, weights_of
+from ..._support.checks import Bools, Floats, Ints
+from ..._support.weighting import mean_of, weights_of
 from ..additive import Axis, Table, distinct, merged
 from ..folds import fold_numbers
-from .caps import slowly_beyond
+from .outlier_caps import slowly_beyond
 
 PATIENCE = 20  # trees without improvement before growing stops
 STEP = 30  # trees that are grown at a time
