@@ -3,7 +3,7 @@
 Usage: ``pip install statsmodels && python benchmarks/make_datasets.py``. It reads the
 diabetes study from scikit-learn and the RAND Health Insurance Experiment from
 statsmodels, fits a forest, a Gaussian process and quantile models, and writes what
-these say of rows that they have not seen to ``src/sigmascale/_data``. The files in the
+these say of rows that they have not seen to ``src/sigmascale/predictions/data``. The files in the
 repository were made with scikit-learn 1.9.1 and statsmodels 0.15.0; other versions may
 change the last digits.
 """
@@ -144,7 +144,7 @@ def write(path, table):
 def main():
     """Write both sets."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    data = Path(__file__).parents[1] / "src" / "sigmascale" / "_data"
+    data = Path(__file__).parents[1] / "src/sigmascale/predictions/data"
     parser.add_argument("--out", type=Path, default=data)
     out = parser.parse_args().out
     out.mkdir(exist_ok=True)

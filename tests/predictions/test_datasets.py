@@ -48,7 +48,7 @@ def test_the_years_of_a_person_are_a_group_in_one_part():
 
 
 def test_the_files_stay_small():
-    folder = Path(datasets.__file__).with_name("_data")
+    folder = Path(datasets.__file__).with_name("data")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
 
 
