@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from copy import copy
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -407,6 +408,14 @@ class Recalibrator(Parametrised):
         if self.bias_ is not None and rows.error is None:
             return self.bias_.of_rows(rows)  # of errors that are not known
         return self.distribution_.centre(rows.n_rows)
+
+    def _for_many_rows(self) -> Recalibrator:
+        """Return the same with tables that are written out."""
+        other = copy(self)
+        other.scale_ = self.scale_.for_many_rows
+        if self.bias_ is not None:
+            other.bias_ = self.bias_.for_many_rows
+        return other
 
     @property
     def _maps(self) -> list[Additive]:
