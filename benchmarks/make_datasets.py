@@ -3,9 +3,9 @@
 Usage: ``pip install statsmodels && python benchmarks/make_datasets.py``. It reads the
 diabetes study from scikit-learn and the RAND Health Insurance Experiment from
 statsmodels, fits a forest, a Gaussian process and quantile models, and writes what
-these say of rows that they have not seen to ``src/sigmascale/predictions/data``. The files in the
-repository were made with scikit-learn 1.9.1 and statsmodels 0.15.0; other versions may
-change the last digits.
+these say of rows that they have not seen to ``src/sigmascale/predictions/data``. The
+files in the repository were made with scikit-learn 1.9.1 and statsmodels 0.15.0; other
+versions may change the last digits.
 """
 
 from __future__ import annotations
