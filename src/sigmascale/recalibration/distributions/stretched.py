@@ -404,13 +404,8 @@ def distinct_rows(codes: Sequence[Ints]) -> tuple[Ints, Ints]:
 class StretchedTables(ZDistribution):
     """The distribution of z, stretched for each set of parts that rows are in.
 
-    Attributes
-    ----------
-    of : str
-        What was stretched, in words.
+    What was stretched is in `of`, in words.
     """
-
-    of: str = ""
 
     @property
     def is_stretched(self) -> bool:

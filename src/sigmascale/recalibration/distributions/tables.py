@@ -296,12 +296,15 @@ class ZDistribution:
         Rows behind each table.
     dim : int or None
         Of vectors, the number of their components; tables then are those of radii.
+    of : str
+        What it is in words, where its tables do not say it.
     """
 
     tables: tuple[QuantileTable, ...] = ()
     edges: Floats = field(default_factory=lambda: np.empty(0))
     n_rows: tuple[int, ...] = ()
     dim: int | None = None
+    of: str = ""
 
     @classmethod
     def learn(
@@ -349,6 +352,8 @@ class ZDistribution:
     @property
     def words(self) -> str:
         """What it is, in words."""
+        if self.of:
+            return self.of
         if not self.tables:
             return "normal"
         what = "z-scores" if self.dim is None else "radii"
