@@ -711,6 +711,65 @@ class Predictions:
             return float(values.mean())
         return float(self.weights @ values / self.weights.sum())
 
+    # -- sums and differences of rows --------------------------------------------------
+
+    def combined(
+        self,
+        C: Any = None,
+        *,
+        by: str | None = None,
+        mean: bool = False,
+        rho: Any = None,
+        y_true: Any = None,
+    ) -> Predictions:
+        """Return sums, means or differences of rows, as Predictions.
+
+        Their uncertainty takes into account that errors of rows of one group are
+        correlated: u² = (1 − ρ) Σ (c u)² + ρ Σ (Σ c u)², the outer sum being over
+        groups. Biases add up, and so do predictions and errors. Shapes and bounds are
+        of single rows: a sum has a normal distribution, to which that of some ten rows
+        is close.
+
+        Parameters
+        ----------
+        C : matrix of shape (m, n), sparse or dense, or data frame, optional
+            The coefficients of m combinations of these n rows; or a frame with three
+            columns: combination, number of the row (from 0), coefficient.
+        by : str, optional
+            In place of `C`: one sum for each label of this feature, or for each of the
+            "groups", in order.
+        mean : bool, default False
+            With `by`, means in place of sums.
+        rho : float, Predictions or GroupCorrelation, optional
+            The correlation ρ of z-scores within groups: 0 adds in quadrature, 1 adds
+            uncertainties up. Of rows with groups and known errors, such as
+            ``r.out_of_fold_``, it is learned; by default of these rows themselves.
+        y_true : array-like of shape (m,), optional
+            The true values of the combinations, where those of rows are not known.
+
+        Returns
+        -------
+        Predictions
+            One row a combination. Those that share rows are of one group.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions([1.0, 2.0, 4.0], [0.3, 0.4, 0.5])
+        >>> p.combined([[1, 1, 0], [0, -1, 1]], rho=0).y_std.round(2)
+        array([0.5 , 0.64])
+        """
+        from .combinations import as_matrix, combined, matrix_by
+
+        if (C is None) == (by is None):
+            msg = "Pass `C`, coefficients of combinations, or `by`; one of them."
+            raise InvalidInputError(msg)
+        if by is None:
+            matrix, _ = as_matrix(C, self.n_rows)
+        else:
+            matrix, _ = matrix_by(self, by, mean)
+        return Predictions(**combined(self, matrix, rho, y_true))
+
     # -- columns by name or number -----------------------------------------------------
 
     def position(self, key: Any, argument: str = "by") -> int:

@@ -10,6 +10,7 @@ from ..paper.local import LocalStatistics, local_statistics
 from ..paper.references import ReferenceScores, reference_scores
 from ..paper.study import BinStudy, bin_study
 from ..paper.tails import Tails, tails
+from ..predictions.combinations import GroupCorrelation, group_correlation
 from .curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -42,6 +43,7 @@ __all__ = [
     "CalibrationCurve",
     "ConfidenceCurve",
     "Evidence",
+    "GroupCorrelation",
     "LocalStatistics",
     "PITHistogram",
     "ReferenceScores",
@@ -58,6 +60,7 @@ __all__ = [
     "ence",
     "energy_score",
     "evidence",
+    "group_correlation",
     "interval_score",
     "local_calibration_error",
     "local_statistics",
