@@ -19,7 +19,9 @@ from .recalibration.scalings import (
     Scaling,
     TemperatureScaling,
 )
+from .recalibration.together import together
 from .scores.comparison import compare
+from .validation.acceptance import accept
 from .validation.advice import rows_needed, validate
 from .validation.validation import Validation
 
@@ -39,6 +41,7 @@ __all__ = [
     "TemperatureScaling",
     "Validation",
     "__version__",
+    "accept",
     "compare",
     "datasets",
     "exceptions",
@@ -49,5 +52,6 @@ __all__ = [
     "report",
     "rows_needed",
     "scores",
+    "together",
     "validate",
 ]

@@ -12,6 +12,7 @@ from .bins import bin_study
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
 from .certificate import certificate
 from .curves import calibration, confidence_curve, local_statistics, pit, reliability
+from .decisions import acceptance, explanation
 from .evidence import tenths
 from .markup import drawing, svg
 from .rows import errors, intervals
@@ -24,6 +25,7 @@ __all__ = [
     "ORANGE",
     "SOFT",
     "VERMILION",
+    "acceptance",
     "bin_study",
     "calibration",
     "certificate",
@@ -31,6 +33,7 @@ __all__ = [
     "confidence_curve",
     "drawing",
     "errors",
+    "explanation",
     "intervals",
     "local",
     "local_statistics",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._support.checks import IN_CACHE, Floats, Ints, rounded
+from .._support.checks import IN_CACHE, Bools, Floats, Ints, rounded
 from .._support.hashing import Hashes, hash_of_rows, scrambled
 from .._support.labels import Label
 from .._support.text import quoted
@@ -214,6 +214,22 @@ class FittedRows:
         hashes = _salted(_unsalted(p), self.salt)
         sampled = hashes[hashes <= self.hashes[-1]]
         return float(np.isin(sampled, self.hashes).mean()) if sampled.size else 0.0
+
+    def holds(self, p: Predictions) -> Bools:
+        """Return which rows lie in the range of every column, with known labels."""
+        is_inside = np.ones(p.n_rows, dtype=bool)
+        for position, quantiles in zip(self.columns, self.quantiles, strict=True):
+            if p.categories[position] is None:
+                x = p.columns[position]
+                is_beyond = (x < quantiles[0]) | (x > quantiles[-1])
+                is_inside &= ~is_beyond
+        for position, labels in enumerate(self.labels):
+            if labels:
+                known = set(labels)
+                found = p.labels(position)
+                is_known = np.array([label in known for label in found.labels])
+                is_inside &= is_known[found.codes]
+        return is_inside
 
     def unlike(self, p: Predictions, axes: Mapping[str, Sequence[Axis]]) -> Unlike:
         """Return counts of how new rows differ from the fitted ones.

@@ -197,6 +197,16 @@ def by_name(kind: Kind) -> Kind:
     return decode_by_name
 
 
+def added(kind: Kind, default: Any) -> Kind:
+    """Return the kind of a part that files of before do not have: then the default."""
+
+    def decode_added(value: Any) -> Any:
+        return decode(kind, value)
+
+    decode_added.default = default  # type: ignore[attr-defined]
+    return decode_added
+
+
 # -- objects ---------------------------------------------------------------------------
 
 
@@ -280,14 +290,17 @@ def decode(kind: Kind, value: Any) -> Any:
     kinds = kind.stored_parts  # type: ignore[attr-defined]
     if not isinstance(value, dict) or value.get("is") != class_name:
         refuse(f"there must be a {class_name}; found {quoted(value)}.")
-    needed = {"is", *kinds}
-    if value.keys() != needed:
-        unlike = ", ".join(sorted(value.keys() ^ needed))
-        refuse(f"parts of a {class_name} are missing or unknown: {shorten(unlike)}.")
+    unlike = value.keys() ^ {"is", *kinds}
     parts = {}
-    for name, kind_of_part in kinds.items():
+    for name in unlike & kinds.keys():
+        if hasattr(kinds[name], "default"):  # a file of before
+            parts[name] = kinds[name].default
+    if unlike - parts.keys():
+        words = shorten(", ".join(sorted(unlike - parts.keys())))
+        refuse(f"parts of a {class_name} are missing or unknown: {words}.")
+    for name in kinds.keys() - unlike:
         try:
-            parts[name] = decode(kind_of_part, value[name])
+            parts[name] = decode(kinds[name], value[name])
         except DamagedFileError as problem:
             refuse(f"{class_name}, {quoted(name)}: {problem}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import copy
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -31,6 +32,7 @@ from .distributions import (
     any_bound,
     check_bounds,
 )
+from .explanation import Background, Explanation, explain
 from .fitted_rows import FittedRows, Unlike
 from .guarantees import check_parts, parts_words
 from .learning import Choices, learn
@@ -40,6 +42,7 @@ from .matching import (
     with_columns_of_fit,
 )
 from .persistence import (
+    added,
     by_name,
     index,
     many,
@@ -67,6 +70,7 @@ _FITTED = {
     "z": "distribution_",
     "stretched_parts": "parts_",
     "fitted_rows": "fitted_rows_",
+    "background": "background_",
     "bias_words": "_bias_words",
     "cautions": "cautions_",
 }
@@ -89,6 +93,7 @@ _FITTED = {
     z=ZDistribution,
     stretched_parts=optional(Parts),
     fitted_rows=FittedRows,
+    background=added(optional(Background), None),
     bias_words=text,
     cautions=many(text),
 )
@@ -144,6 +149,8 @@ class Recalibrator(Parametrised):
         What to be careful about.
     out_of_fold_ : Predictions
         The rows of the fit as if it had not seen them; not of what was loaded.
+    background_ : Background or None
+        Means over the rows of the fit, by which `explain` explains.
     fitted_rows_ : FittedRows
         What is kept of the rows of the fit, to compare others with.
     fingerprint_ : array of int
@@ -215,6 +222,7 @@ class Recalibrator(Parametrised):
     n_effective_: float
     cautions_: tuple[str, ...]
     fitted_rows_: FittedRows
+    background_: Background | None
     _saved_method: str  # of a scaling that is known by its name alone
 
     def __init__(
@@ -269,6 +277,7 @@ class Recalibrator(Parametrised):
         with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
             fitted = learn(rows, choices)
         self.scale_ = fitted.scale
+        self.background_ = Background.of(fitted.scale, rows)
         self.bias_ = fitted.bias
         self.distribution_ = fitted.distribution
         self.parts_ = fitted.parts
@@ -456,6 +465,43 @@ class Recalibrator(Parametrised):
         """Return what is copied or sent elsewhere: all but the rows of the fit."""
         return {k: value for k, value in vars(self).items() if k != "_unseen"}
 
+    def explain(self, p: Predictions) -> Explanation:
+        """Return why the recalibrated u of each row is as large as it is.
+
+        It is the typical u of calibration rows, times a factor for the row's own u, and
+        one for each feature: the Shapley values of ln u, which multiply up to u.
+
+        Parameters
+        ----------
+        p : Predictions
+            With the features of `fit`.
+
+        Returns
+        -------
+        Explanation
+            With `factors` of each row and column, and whether a row lies `inside` the
+            range of the calibration rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sigmascale as ss
+        >>> p = ss.datasets.make_molecules(2000, seed=1).predictions
+        >>> why = ss.Recalibrator().fit(p).explain(p)
+        >>> bool(np.allclose(why.typical * why.factors.prod(axis=1), why.u))
+        True
+        """
+        check_is_fitted(self)
+        if self.background_ is None:
+            msg = (
+                "This recalibrator was saved by a version that kept nothing to explain "
+                "by. Fit it again."
+            )
+            raise InvalidInputError(msg, "no-background")
+        rows = self._matched(p)
+        explanation = explain(self.scale_, self.background_, rows)
+        return replace(explanation, inside=self.fitted_rows_.holds(rows))
+
     @property
     def _maps(self) -> list[Additive]:
         """The maps of columns that were learned: the scale, and the bias if any."""
@@ -633,6 +679,8 @@ class Recalibrator(Parametrised):
         are_positive = self._smallest > 0 and self.n_rows_ and self.n_effective_ > 0
         must = "its rows must have positive uncertainties"
         refuse_if(not are_positive, must)
+        is_other = self.background_ and not self.background_.fits(self.scale_)
+        refuse_if(is_other, "means of tables must be those of its scale")
         is_signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
         is_vector = self.distribution_.dim is not None
         must = "vectors have neither bias nor bounds"
