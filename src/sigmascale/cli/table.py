@@ -25,7 +25,7 @@ from ..exceptions import (
     VarianceNotUncertaintyWarning,
 )
 from ..predictions.predictions import Predictions
-from ..predictions.roles import UncertaintyRoles
+from ..predictions.roles import OF_ROWS, UncertaintyRoles
 from ..predictions.schema import (
     RECALIBRATED,
     TOO_MANY_LABELS,
@@ -343,15 +343,16 @@ class InputTable:
         """Return all columns that rows are made of, as numbers or as they are."""
         schema = self.schema
         columns = self.inputs()
-        for name in (*schema.error, schema.prediction, schema.weight, *self.also):
+        for name in (*schema.error, schema.prediction, *self.also):
             if name and name not in columns:
                 columns[name] = self.rows.number(name)
-        if schema.groups and schema.groups not in columns:
-            columns[schema.groups] = self.rows.label(schema.groups)
-        if schema.time and schema.time not in columns:
-            time = schema.time
-            is_number = self.rows.kinds([time])[time] == "number"
-            columns[time] = self.rows.number(time) if is_number else pl.col(time)
+        for role, name in schema.of_rows.items():
+            kind = OF_ROWS[role]
+            if kind == "time":  # dates stay as they are
+                kind = self.rows.kinds([name])[name]
+            if name not in columns:
+                as_kind = {"number": self.rows.number, "label": self.rows.label}
+                columns[name] = as_kind.get(kind, pl.col)(name)
         return columns
 
     # -- checks ------------------------------------------------------------------------
