@@ -260,7 +260,7 @@ def test_warnings_are_told_once_and_before_the_result(sigmascale):
     done = sigmascale("apply", "m.json", "b.csv", "-o", "o.csv")
     lines = done.err.splitlines()
     (line,) = lines  # batches are counted together
-    assert line.startswith("warning: 1200 of 1200 rows (100%) lie outside the 'mass'")
+    assert line.startswith("warning: 1200 of 1200 rows (100 %) lie outside the 'mass'")
 
 
 def test_what_nobody_foresaw_is_no_verdict(sigmascale, monkeypatch):

@@ -22,8 +22,8 @@ def number(x: float, digits: int = 3, *, signed: bool = False) -> str:
 
     >>> number(126.13), number(2015.0), number(-0.2691), number(float("inf"))
     ('126', '2015', '−0.269', '∞')
-    >>> number(0.0151, signed=True), number(-0.0151, signed=True)
-    ('+0.0151', '−0.0151')
+    >>> number(0.0151, signed=True), number(-0.0151, signed=True), number(1e9 + 0.5)
+    ('+0.0151', '−0.0151', '1e+09')
     >>> number(123456.7), number(1234.56, 5), number(0.000123456), number(0.1 + 0.2, 6)
     ('123,000', '1,234.6', '0.000123', '0.3')
     """
@@ -36,7 +36,7 @@ def number(x: float, digits: int = 3, *, signed: bool = False) -> str:
     rounded = abs(float(f"{x:.{digits}g}"))
     if 1e3 <= rounded < 1e6:  # with a mark between thousands
         return _signed(x, f"{rounded:,.10g}")
-    return _signed(x, f"{rounded:.10g}")
+    return _signed(x, f"{rounded:.{digits}g}")
 
 
 def fixed(x: float, decimals: int) -> str:
