@@ -273,7 +273,7 @@ class Reading(Command):
     """Reading"""  # noqa: D400
 
     where: str | None = option(
-        "only rows that meet a condition in SQL", "CONDITION", common=True
+        'only rows that meet it, as "mass < 9"', "CONDITION", common=True
     )
     drop_missing: bool = option(
         "leave out rows with missing values", default=False, common=True

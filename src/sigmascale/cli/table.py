@@ -20,7 +20,6 @@ from .._support.progress import working
 from .._support.text import listed, quoted
 from ..exceptions import (
     ColumnError,
-    InvalidInputError,
     MissingFeatureWarning,
     VarianceNotUncertaintyWarning,
 )
@@ -37,13 +36,12 @@ from ..predictions.schema import (
     known,
     remembered,
 )
+from .conditions import met
 from .options import Reading, Uncertain, refuse
 from .tables import (
-    FAILURES,
     OF_A_FILE,
     PLACE,
     about,
-    first_line,
     named,
     read,
     row_of,
@@ -219,46 +217,11 @@ class TypedColumns:
         return [name for name, n in pairs if are_labels(n, n_rows)]
 
     def where(self, condition: str) -> pl.LazyFrame:
-        """Return the rows that meet a condition in SQL; a missing value meets none."""
-        try:
-            met = pl.sql_expr(condition)
-            used = list(dict.fromkeys(met.meta.root_names()))
-        except (*FAILURES, UnicodeError) as problem:
-            raise self._no_condition(condition, problem) from problem
-        for name in used:
-            known(name, self.names, "--where")
-
-        # numbers in text are compared as numbers, and stay text in the rows
-        kinds = self.kinds(used)
-        numbers = []
-        copies = []
-        originals = []
-        for i, name in enumerate(used):
-            copy = f"{PLACE} {i}"
-            copies.append(pl.col(name).alias(copy))
-            originals.append(pl.col(copy).alias(name))
-            if kinds[name] == "number":
-                numbers.append(self.number(name).alias(name))
-        try:
-            lazy = self.frame.with_columns(copies).with_columns(numbers)
-            lazy = lazy.filter(met)
-            lazy = lazy.with_columns(originals).select(self.schema.names())
-            n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
-        except FAILURES as problem:
-            raise self._no_condition(condition, problem) from problem
-        if not n_rows:
+        """Return the rows that meet a condition; a missing value meets none."""
+        lazy = self.frame.filter(met(condition, self))
+        if not lazy.select(pl.len()).collect(engine="streaming").item():
             refuse(f"--where {quoted(condition)} keeps no row.")
         return lazy
-
-    def _no_condition(self, condition: str, problem: BaseException) -> Exception:
-        """Return what is told of a condition that cannot be used."""
-        msg = (
-            f"--where {quoted(condition)} cannot be used: {first_line(problem)}. It is "
-            "a condition such as \"split = 'test' AND mass < 120\": numbers are "
-            "compared with numbers, text in single quotes with text. The columns are: "
-            f"{listed(self.names)}."
-        )
-        return InvalidInputError(msg, "condition", columns=self.names)
 
 
 @dataclass(frozen=True, kw_only=True)
