@@ -236,7 +236,7 @@ def contents(folder):
 def refused(done, match):
     """Assert that a command said in one line what is wrong, and nothing else."""
     assert done.code == 2, done
-    assert done.out == ""
+    assert done.out == "" or json.loads(done.out)["error"]["exit_code"] == 2
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1, done.err
     assert len(done.err) < 500
@@ -489,3 +489,45 @@ def test_what_is_in_a_file_is_told_to_those_who_choose_columns(tmp_path):
     FRAME.with_columns(E=pl.Series([None, *FRAME["E"][1:]])).write_csv("b.csv")
     gaps = {x["name"]: x["missing"] for x in preview(["b.csv"], Reading())["columns"]}
     assert gaps == {"E": 1, "u": 0, "mass": 0}
+
+
+# -- sheets that show something else than they hold ------------------------------------
+
+
+def sheet(change, name="s.xlsx"):
+    """Write a workbook whose sheet holds rows and labels, after a change."""
+    book = openpyxl.Workbook()
+    page = book.active
+    page.append(["E", "u", "kind"])
+    for i in range(40):
+        page.append([(-1) ** i * 0.5, 0.5, "a" if i < 20 else "b"])
+    change(book, page)
+    book.save(name)
+    return name
+
+
+def test_cells_that_are_merged_below_the_names_are_refused(
+    sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    check = ("check", "s.xlsx", "--label", "kind")
+    sheet(lambda book, page: (page.merge_cells("C2:C21"), page.merge_cells("C22:C41")))
+    refused(sigmascale(*check), "C22:C41, C2:C21 are merged.*Unmerge")
+    sheet(lambda book, page: page.merge_cells("C1:C2"))
+    refused(sigmascale(*check), "C1:C2 are merged")
+    sheet(lambda book, page: page.merge_cells("C1:D1"))
+    assert sigmascale(*check).code in (0, 1, 4)
+
+
+def test_a_hidden_sheet_that_is_read_is_named(sigmascale, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for state, is_told in (("hidden", True), ("veryHidden", True), ("visible", False)):
+
+        def hide(book, page, state=state):
+            page.title = "drafts"
+            page.sheet_state = state
+            book.create_sheet("results")
+
+        sheet(hide)
+        done = sigmascale("check", "s.xlsx", "--label", "kind")
+        assert done.says("s.xlsx: the first sheet, 'drafts',.*hidden") is is_told

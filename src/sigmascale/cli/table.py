@@ -44,6 +44,7 @@ from .tables import (
     about,
     named,
     read,
+    reading,
     row_of,
 )
 
@@ -257,7 +258,7 @@ class InputTable:
         `also` be other uncertainties.
         """
         files = tuple(files)
-        with about(files), working("reading the table"):
+        with reading(files), working("reading the table"):
             frame, kinds = read(files, command.separator, command.most)
             rows = TypedColumns(frame, command.decimal)
 
@@ -510,7 +511,7 @@ class InputTable:
         schema = replace(self.schema, is_variance=False, made_of=(), levels=())
         columns = [column.alias(name) for name, column in self._used().items()]
         frame = self.rows.frame.select(columns)
-        with self.told():
+        with self.told(), reading(self.files):
             if not self.is_large:
                 p = schema.read(frame.collect())
                 has_places = p.places is not None  # of rows without weight
@@ -653,7 +654,7 @@ def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
 
 def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str, Any]:
     """Return what is in files, for people who choose columns: rows, kinds, guesses."""
-    with about(files), working("reading the table"):
+    with reading(files), working("reading the table"):
         frame, _ = read(files, command.separator, command.most)
         rows = TypedColumns(frame, command.decimal)
         names = rows.names
