@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import re
+import time
 import zipfile
 from pathlib import Path
 
@@ -531,3 +532,29 @@ def test_a_hidden_sheet_that_is_read_is_named(sigmascale, tmp_path, monkeypatch)
         sheet(hide)
         done = sigmascale("check", "s.xlsx", "--label", "kind")
         assert done.says("s.xlsx: the first sheet, 'drafts',.*hidden") is is_told
+
+
+# -- very many columns -----------------------------------------------------------------
+
+
+def seconds_of_check(sigmascale, n_columns):
+    """Return how long a table with so many columns that nobody asks for takes."""
+    names = [f"{kind}_{i}" for i in range(n_columns // 2) for kind in ("bit", "lo")]
+    rows = [f"{(-1) ** i * 0.5},0.5{',1,0' * (n_columns // 2)}" for i in range(20)]
+    Path("wide.csv").write_text("\n".join([",".join(["E", "u", *names]), *rows]))
+    start = time.process_time()
+    done = sigmascale("check", "wide.csv", "--json")
+    assert done.code in (0, 1, 4), done.err
+    assert json.loads(done.out)["data"]["rows"] == 20
+    return time.process_time() - start
+
+
+def test_columns_that_nobody_asks_for_cost_their_number_and_no_more(
+    sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    seconds_of_check(sigmascale, 10)  # modules are loaded
+    fixed = seconds_of_check(sigmascale, 10)
+    few = seconds_of_check(sigmascale, 1000) - fixed
+    # linear is 5, quadratic 25
+    assert seconds_of_check(sigmascale, 5000) - fixed < 11 * few
