@@ -10,6 +10,7 @@ import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import polars as pl
 import pytest
@@ -558,3 +559,59 @@ def test_columns_that_nobody_asks_for_cost_their_number_and_no_more(
     few = seconds_of_check(sigmascale, 1000) - fixed
     # linear is 5, quadratic 25
     assert seconds_of_check(sigmascale, 5000) - fixed < 11 * few
+
+
+# -- values that are changed where they are read ---------------------------------------
+
+
+@pytest.mark.parametrize("most", [1_000_000, 1000, 70])
+def test_what_is_changed_is_told_once_for_all_rows_with_rows_of_the_file(
+    most, sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    n = 4000
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(size=n)
+    error = u * rng.normal(size=n)
+    low, high = -1.645 * u, 1.645 * u
+    crossing = np.arange(2243, n, 60)
+    low[crossing], high[crossing] = high[crossing], low[crossing]
+    small = u < 0.2
+    frame = pl.DataFrame({"y": error, "q05": low, "q95": high, "u": u, "m": error * 0})
+    frame.write_csv("t.csv")
+    pair = ("--reference", "y", "--prediction", "m")
+    interval = ("--interval", "q05", "--interval", "q95", "--interval-coverage", "0.9")
+    told = {
+        interval: rf"cross in {crossing.size} of {n} rows \(first at row 2244\)",
+        ("--uncertainty", "u", "--min-std", "0.2"): (
+            rf"\b{small.sum()} of {n} uncertainties were below 0\.2"
+        ),
+    }
+    fit = ("--scaling", "linear", "-o", "r.json")
+    watch = ("watch", "r.json", "t.csv", "--most", most)
+    for columns, match in told.items():
+        check = ("check", "t.csv", *pair, *columns, "--most", most)
+        done = sigmascale(*check)
+        assert len(re.findall(match, done.err)) == 1, done.err
+        assert done.err.count("cross") + done.err.count("below") == 1
+        assert sigmascale("fit", "t.csv", *pair, *columns, *fit).code == 0
+        done = sigmascale(*watch)
+        assert len(re.findall(match, done.err)) == 1, done.err
+        assert done.err.count("cross") + done.err.count("below") == 1
+
+
+def test_rows_of_a_sample_are_named_as_the_file_has_them(
+    sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    u = rng.lognormal(size=5000)
+    error = u * rng.normal(size=5000)
+    error[4000:4010] = 1e4 * u[4000:4010]
+    pl.DataFrame({"E": error, "u": u}).write_csv("t.csv")
+    done = sigmascale("check", "t.csv", "--most", "2500")
+    named = [
+        int(row) for row in re.findall(r"\brows? (\d+)", " ".join(done.out.split()))
+    ]
+    assert named
+    assert all(4001 <= row <= 4010 for row in named)

@@ -112,8 +112,6 @@ class Apply(Uncertain, Reading):
         for name, column in table.inputs().items():
             typed[f"{name} {PLACE}"] = column
         names = list(typed)
-        if schema.min_std is not None:
-            typed[names[0]] = typed[names[0]].clip(schema.min_std)
 
         # new columns, by the names that they will have
         new = {}

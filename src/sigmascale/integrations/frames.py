@@ -235,15 +235,18 @@ def _finite(name: str) -> nw.Expr:
     return nw.when(numbers.is_finite()).then(numbers)
 
 
-def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions:
+def draw(
+    lazy: Frame, schema: Schema, n_rows: int, seed: int = 0, place: str | None = None
+) -> Predictions:
     """Return about so many rows of a lazy frame, whose columns a schema tells.
 
-    The frame is read twice: to count its rows, and to collect those that are drawn.
+    The frame is read twice: to count its rows, and to collect those that are drawn. A
+    column may tell the `place` of a row, by which messages name it.
     """
     groups = schema.groups
     n_all, sizes = _counted(lazy, schema)
     if n_all <= n_rows:
-        return schema.read(_collected(lazy, schema).to_native())
+        return _rows(_collected(lazy, schema, place), schema, place)
 
     # a share of the rows, or of the groups
     share = n_rows / n_all
@@ -254,7 +257,7 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
         drawn = lazy.filter(nw.col(groups).is_in(groups_drawn))
 
     # rows that are alike are drawn or left together: more may come than was asked for
-    table = _collected(drawn.head(2 * n_rows + 1), schema)
+    table = _collected(drawn.head(2 * n_rows + 1), schema, place)
     if groups is None and not n_rows / 2 <= len(table) <= 2 * n_rows:
         msg = (
             f"`frame` has rows that are too much alike to be sampled: of {n_all}, "
@@ -264,7 +267,7 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
         raise InvalidInputError(msg, "alike")
 
     # an order that depends on the rows alone
-    rows = schema.read(table.to_native())
+    rows = _rows(table, schema, place)
     errors = [] if rows.error is None else list(np.atleast_2d(rows.error.T))
     return rows.take(np.lexsort([*errors, *rows.columns]))
 
@@ -341,10 +344,23 @@ def _some_groups(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]
     return [ordered[i] for i in shuffled[:n_drawn]]
 
 
-def _collected(lazy: Frame, schema: Schema) -> nw.DataFrame[Any]:
-    """Return the columns of a schema in memory."""
+def _collected(
+    lazy: Frame, schema: Schema, place: str | None = None
+) -> nw.DataFrame[Any]:
+    """Return the columns of a schema in memory, and that of places."""
     streaming: Any = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-    return lazy.select(*schema.columns).collect(**streaming)
+    columns = [*schema.columns, *filter(None, [place])]
+    return lazy.select(*columns).collect(**streaming)
+
+
+def _rows(table: nw.DataFrame[Any], schema: Schema, place: str | None) -> Predictions:
+    """Return the rows of a table, which know their places if there is such a column."""
+    rows = schema.read(table.to_native())
+    if place is None:
+        return rows
+    places = table[place].to_numpy()
+    # without those of no weight
+    return rows._with(places=places if rows.places is None else places[rows.places])
 
 
 # -- batches ---------------------------------------------------------------------------
