@@ -615,3 +615,50 @@ def test_rows_of_a_sample_are_named_as_the_file_has_them(
     ]
     assert named
     assert all(4001 <= row <= 4010 for row in named)
+
+
+# -- columns of ours beside those of the user ------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "xlsx"])
+def test_columns_that_are_called_as_ours_are_kept(
+    ending, sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(size=60)
+    pred = rng.normal(size=60)
+    table = {"y": pred + u + u * rng.normal(size=60), "p": pred, "u": u}
+    ours = [
+        f"{name} {PLACE}{more}" for name in "pu" for more in ("", "_", "_recalibrated")
+    ]
+    ours += ["new columns", "New columns", "hash of the row"]
+    for i, name in enumerate(ours):
+        table[name] = np.arange(60) + i
+    write(pl.LazyFrame(table), f"t.{ending}")
+    columns = ("--uncertainty", "u", "--prediction", "p", "--reference", "y")
+    fit = ("--scaling", "linear", "--bias", "constant", "-o", "r.json")
+    assert sigmascale("fit", f"t.{ending}", *columns, *fit).code == 0
+    apply = ("apply", "r.json", f"t.{ending}", "-o")
+    for most in (1000, 20):
+        done = sigmascale(*apply, "o.parquet", "--most", most)
+        assert done.code == 0, done.err
+        found = pl.read_parquet("o.parquet")
+        assert found.columns[: len(table)] == list(table)
+        for i, name in enumerate(ours):
+            assert found[name].to_list() == [k + i for k in range(60)], name
+        assert len(found.columns) == len(table) + 4
+    assert sigmascale("check", f"t.{ending}", *columns, "--most", 30).code in (0, 1, 4)
+
+
+def test_two_new_columns_of_one_name_are_refused(sigmascale, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_bytes(GOOD)
+    fit = ("--scaling", "linear", "--bias", "constant", "-o", "r.json")
+    assert sigmascale("fit", "t.csv", *fit).code == 0
+    for options in (
+        ("--quantiles", "0.1,0.1"),
+        ("--quantiles", "0.1234567,0.1234568"),
+    ):
+        done = sigmascale("apply", "r.json", "t.csv", "-o", "o.csv", *options)
+        refused(done, "two new columns .*--quantiles")
