@@ -718,6 +718,12 @@ class Monitor:
         refuse_if(not has_all_columns, must)
         is_share = 0 < self._confidence < 1
         refuse_if(not is_share, "confidence must lie between 0 and 1")
+        names = set(self._watched or ())
+        are_known = {region.name for region in self._regions or ()} <= names
+        if self._first is not None:
+            of_features = [name for name in self._first.columns if name[:3] == "of "]
+            are_known &= {name.removeprefix("of ") for name in of_features} == names
+        refuse_if(not are_known, "what is watched must be the features, by their names")
 
 
 def _units_of(p: Predictions) -> str:
