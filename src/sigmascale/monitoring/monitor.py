@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -457,6 +458,14 @@ class Monitor:
         """
         p = check_predictions(p)
         self._check_goes_on(p)
+        # a copy takes the batch: this one is as it was until all is taken
+        new = deepcopy(self, {id(self._recalibrator): self._recalibrator})
+        new._add(p)
+        self.__dict__ = new.__dict__
+        return self
+
+    def _add(self, p: Predictions) -> None:
+        """Take a batch that goes on with the stream."""
         units = self._ranked(p)
         if self._overall is not None:
             n_ranked = len(self._overall.evidence.stakes) // 2
@@ -473,13 +482,12 @@ class Monitor:
             if self._overall is not None:  # what is normal is known, but not where
                 self._look_at(units.take(slice(missing)))
             if len(self._first) < self._burn_in:
-                return self
+                return
             self._begin(self._first)
             self._first = None
             units = units.take(slice(missing, None))
         for start in range(0, len(units), _PIECE):
             self._look_at(units.take(slice(start, start + _PIECE)))
-        return self
 
     def _check_goes_on(self, p: Predictions) -> None:
         """Refuse a batch that does not go on with the stream; nothing is changed."""
