@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats
+from .._support.checks import Floats, for_order
 from ..exceptions import InvalidInputError
 from ..recalibration.distributions import ZDistribution
 from ..recalibration.persistence import floats, index, number, refuse_if, stored
@@ -24,6 +24,7 @@ _EVERY = 10  # units from one point of the history to the next
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _LUCK = 0.5  # by which the best of many regions is ahead without being better
 _MOST_NORMAL = 1000  # values that are read off the tables of a distribution
+_MOST_TIES = 0.05  # of the z-scores of a recalibrator
 # Neighbours are alike from this correlation of abs(z), and so many standard errors, on.
 _ALIKE_NEIGHBOURS = 0.05
 _SURELY = 3.0
@@ -161,6 +162,10 @@ class Detector:
         """Read what is normal off the quantiles that a recalibrator has learned.
 
         Tables of the quantiles of n rows stand for n z-scores, or 1,000 if n is more.
+
+        Ranks compare values that went through one and the same map. The maps of folds
+        make several z-scores of an error and u for which the map of all rows has one:
+        where z-scores tie, the first rows of the stream say what is normal.
         """
         total = sum(distribution.n_rows)
         if total < LEAST_UNITS:  # or normal, which says nothing of the rows
@@ -170,7 +175,9 @@ class Detector:
             n = -(-n_rows * min(total, _MOST_NORMAL) // total)  # its share, rounded up
             levels = np.arange(1, n + 1) / (n + 1)
             z_of_tables.append(np.interp(levels, table.levels, table.values))
-        z = np.concatenate(z_of_tables)
+        z = for_order(np.concatenate(z_of_tables))
+        if _share_of_ties(z) > _MOST_TIES:
+            return
         zeros = np.zeros(z.size, dtype=np.int64)
         ties = np.random.default_rng([seed, 1]).random(z.size)
         columns = {"size": np.abs(z), "tie": ties, "counted": zeros + 1, "end": zeros}
@@ -303,6 +310,12 @@ class Detector:
             moment = str(np.datetime64(round(time), "s"))
             return moment.removesuffix("T00:00:00").replace("T", " ")
         return None if times == "none" else float(time)
+
+
+def _share_of_ties(z: Floats) -> float:
+    """Return the share of values that others equal; 0 is 0 by any map, and not one."""
+    distinct, counts = np.unique(z, return_counts=True)
+    return float(counts[(counts > 1) & (distinct != 0)].sum() / z.size)
 
 
 def _copy(value: Any) -> Any:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Floats, Ints, for_order
 from .._support.hashing import hash_of_rows
 from .._support.text import listed
 from ..exceptions import InvalidInputError
+from ..predictions.ordering import in_order_of_appearance
 from ..predictions.predictions import Predictions
 from ..recalibration.fitted_rows import DISTINCT
 from .ranks import LEAST_UNITS, Units
@@ -127,8 +128,12 @@ class Stream:
         columns |= {"row": row, "end": row + 1, "time": times}
         for name, kind in (self.of_kind(p).watched or {}).items():
             columns[f"of {name}"] = _feature(p, name, kind)
-        rows = Units(columns)
-        return rows if p.groups is None else _gathered(rows, p.groups)
+        units = Units(columns)
+        if p.groups is not None:
+            units = _gathered(units, p.groups)
+        # ties stay ties, whatever arithmetic has made of them
+        in_order = {name: for_order(units[name]) for name in units.ranked}
+        return Units(units.columns | in_order)
 
 
 def _units_of(p: Predictions) -> str:
@@ -170,19 +175,16 @@ def _feature(p: Predictions, name: str, kind: str) -> Any:
 
 def _gathered(rows: Units, groups: Ints) -> Units:
     """Return the groups of rows, in the order of the first row of each."""
-    _, first_row, code, total = np.unique(
-        groups, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.argsort(first_row)
-    code = np.argsort(order)[code]
-    total = total[order]
+    code = in_order_of_appearance(groups)
+    total = np.bincount(code)
     counted = _counted(total)
     # the place of each row within its group
+    by_group = np.argsort(code, kind="stable")
+    starts = np.cumsum(total) - total
     place = np.empty(code.size, dtype=np.int64)
-    starts = np.repeat(np.cumsum(total) - total, total)
-    place[np.argsort(code, kind="stable")] = np.arange(code.size) - starts
+    place[by_group] = np.arange(code.size) - np.repeat(starts, total)
     used = place < counted[code]
-    columns = dict(rows.take(first_row[order]).columns)
+    columns = dict(rows.take(by_group[starts]).columns)
     for name in rows.ranked:
         columns[name] = np.bincount(code[used], rows[name][used]) / counted
     end = int(rows["row"][0]) + np.cumsum(total)
