@@ -462,16 +462,19 @@ class Recalibrator(Parametrised):
         0.9
         """
         check_is_fitted(self)
-        if self._unseen is None:
+        fit = self.__dict__  # of one fit, as above
+        if fit.get("_unseen") is None:
             msg = (
                 "`out_of_fold_` needs the rows of the fit, which are not saved with a "
                 "recalibrator. Fit it again, or pass other rows with known errors: "
                 "apply(p) recalibrates them, and `calibration=` takes them."
             )
             raise InvalidInputError(msg, "no-rows")
-        p, unseen = self._unseen
-        bounds = check_bounds(self.bounds)
-        return unseen.rows(p, self.distribution_, self.parts_, bounds)
+        p, unseen = fit["_unseen"]
+        rows: Predictions = unseen.rows(
+            p, fit["distribution_"], fit["parts_"], check_bounds(fit["bounds"])
+        )
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied or sent elsewhere: all but the rows of the fit."""
