@@ -153,7 +153,7 @@ class Detector:
                 f"found {len(units)}. Pass more, or none to learn from the first rows."
             )
             raise InvalidInputError(msg, "few-rows")
-        ranks = np.argsort(np.argsort(units["size"]))
+        ranks = np.argsort(np.argsort(units["size"]))  # rounded
         self.reference.look_at(ranks / len(units))
         before_the_stream = Units(units.columns | {"end": 0 * units["end"]})
         self._begin(before_the_stream, stream)
@@ -305,6 +305,7 @@ class Detector:
 
     def _time_of(self, row: int, times: str) -> float | str | None:
         """Return when a row came, or the first after it that the history has."""
+        # whole numbers
         time = self.history[np.searchsorted(self.history[:, 0], row), 1]
         if times == "dates":
             moment = str(np.datetime64(round(time), "s"))
@@ -314,7 +315,7 @@ class Detector:
 
 def _share_of_ties(z: Floats) -> float:
     """Return the share of values that others equal; 0 is 0 by any map, and not one."""
-    distinct, counts = np.unique(z, return_counts=True)
+    distinct, counts = np.unique(z, return_counts=True)  # rounded
     return float(counts[(counts > 1) & (distinct != 0)].sum() / z.size)
 
 

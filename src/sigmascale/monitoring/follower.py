@@ -143,7 +143,7 @@ class Follower:
         """
         rows = check_predictions(p)
         if rows.time is not None:
-            rows = rows.take(np.argsort(rows.time, kind="stable"))
+            rows = rows.take(np.argsort(rows.time, kind="stable"))  # as given
         new = copy(self)  # which follows: this one is as it was until all are taken
         new.units = "rows" if rows.groups is None else "groups"
         if self.n_units and new.units != self.units:

@@ -115,7 +115,7 @@ class Stream:
         """
         times = np.zeros(len(p))
         if p.time is not None:
-            p = p.take(np.argsort(p.time, kind="stable"))
+            p = p.take(np.argsort(p.time, kind="stable"))  # as given
             times = _seconds(p.time)
         # each row has its own random number, however rows are divided into batches
         bits = np.random.PCG64([self.seed, number]).advance(self.n_rows)
@@ -159,6 +159,7 @@ def _seconds(time: Any) -> Floats:
 def _hash_of(p: Predictions) -> int:
     """Return a hash of a batch of rows that differ; 0 of one that is small or alike."""
     hashes = hash_of_rows([p.y_std, p.squared_error])
+    # whole numbers
     if len(p) < LEAST_UNITS or np.unique(hashes).size < DISTINCT * len(p):
         return 0
     return int(np.add.reduce(hashes) >> np.uint64(12))
@@ -179,7 +180,7 @@ def _gathered(rows: Units, groups: Ints) -> Units:
     total = np.bincount(code)
     counted = _counted(total)
     # the place of each row within its group
-    by_group = np.argsort(code, kind="stable")
+    by_group = np.argsort(code, kind="stable")  # whole numbers
     starts = np.cumsum(total) - total
     place = np.empty(code.size, dtype=np.int64)
     place[by_group] = np.arange(code.size) - np.repeat(starts, total)

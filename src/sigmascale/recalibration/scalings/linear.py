@@ -210,6 +210,6 @@ def _small(u2: Floats, weights: Floats | None) -> float:
     if weights is None:
         rank = int(SMALL * (u2.size - 1))
         return float(np.partition(u2, rank)[rank])
-    order = np.argsort(u2, kind="stable")
+    order = np.argsort(u2, kind="stable")  # as given
     line = WeightLine(weights[order])
     return float(u2[order[line.after(SMALL * line.total)]])

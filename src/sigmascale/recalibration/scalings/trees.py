@@ -16,6 +16,7 @@ import numpy as np
 
 from ..._support.checks import Bools, Floats, Ints
 from ..._support.weighting import mean_of, weights_of
+from ...predictions.ordering import order_of
 from ..additive import Axis, Table, distinct, merged
 from ..folds import fold_numbers
 from .outlier_caps import slowly_beyond
@@ -286,7 +287,7 @@ def _ranked(
         n = np.bincount(code, weights, axis.n_codes)
         total = np.bincount(code, y if weights is None else weights * y, axis.n_codes)
         means = (total + k * middle) / np.maximum(n + k, 1e-300)
-        rank[np.argsort(means, kind="stable")] = np.arange(axis.n_codes)
+        rank[order_of(means)] = np.arange(axis.n_codes)
     rank[0] = np.nan  # what is missing, or unknown
     return rank
 
