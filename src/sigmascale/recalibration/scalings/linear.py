@@ -20,7 +20,7 @@ N_NEGATIVE = 24  # negative values of c that are tried
 NEIGHBOURHOODS = 4096  # rows beyond which means of neighbours show where to look
 BETTER = 1e-12  # by which a loss must be lower
 # By which the log-likelihood must be higher if b² is subtracted: of 40 sets of 300 rows
-# whose u is right, 2 subtract it; with 0, 20 do (tests/recalibration/test_decisions.py).
+# whose u is right, 2 subtract it; with 0, 20 do (test_decisions.py).
 CLEARLY = 2.0
 
 

@@ -24,7 +24,7 @@ from .outlier_caps import slowly_beyond
 PATIENCE = 20  # trees without improvement before growing stops
 STEP = 30  # trees that are grown at a time
 ROWS_TO_SPLIT = 40  # fewer are not split
-# Of the gain out of fold without which there are no trees: of 40 sets of 800 rows and two
+# Of the gain out of fold without which there are no trees: of 40 sets of 800 rows and 2
 # features that tell nothing, 6 grow some; with 0, 16 (test_decisions.py).
 STANDARD_ERRORS = 0.5
 N_COMPARED = 64  # rows for which tables are compared with the trees
