@@ -507,15 +507,16 @@ class Recalibrator(Parametrised):
         True
         """
         check_is_fitted(self)
-        if self.background_ is None:
+        fit = copy(self)
+        if fit.background_ is None:
             msg = (
                 "This recalibrator was saved by a version that kept nothing to explain "
                 "by. Fit it again."
             )
             raise InvalidInputError(msg, "no-background")
-        rows = self._matched(p)
-        explanation = explain(self.scale_, self.background_, rows)
-        return replace(explanation, inside=self.fitted_rows_.holds(rows))
+        rows = fit._matched(p)
+        explanation = explain(fit.scale_, fit.background_, rows)
+        return replace(explanation, inside=fit.fitted_rows_.holds(rows))
 
     @property
     def _maps(self) -> list[Additive]:
