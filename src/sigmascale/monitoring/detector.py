@@ -24,7 +24,9 @@ _EVERY = 10  # units from one point of the history to the next
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _LUCK = 0.5  # by which the best of many regions is ahead without being better
 _MOST_NORMAL = 1000  # values that are read off the tables of a distribution
-_MOST_TIES = 0.05  # of the z-scores of a recalibrator
+# Of the z-scores that tables of a recalibrator stand for. Of 60 unchanged streams
+# 0 to 2 raise an alarm by these where up to 30 % tie, and 25 where all do.
+_MOST_TIES = 0.05
 # Neighbours are alike from this correlation of abs(z), and so many standard errors, on.
 _ALIKE_NEIGHBOURS = 0.05
 _SURELY = 3.0

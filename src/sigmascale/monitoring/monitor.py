@@ -65,8 +65,9 @@ class Monitor:
         What is normal. A fitted recalibrator: batches are recalibrated first, and what
         it has learned of the distribution of z out of fold is normal, which new rows
         follow but for the small gain of a fit to all rows. Or predictions with errors
-        that nothing was fitted on. Without either, or with a recalibrator whose
-        distribution is normal, the first rows of the stream stand for them.
+        that nothing was fitted on. Without either, the first rows of the stream stand
+        for them; so they do with a recalibrator whose distribution is normal, or whose
+        z-scores tie (ratings, counts): those of its folds are not those of new rows.
     reference : Predictions, optional
         Beside a recalibrator: rows with errors that it was not fitted on; these,
         recalibrated, are normal then.
