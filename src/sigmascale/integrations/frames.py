@@ -9,6 +9,7 @@ engines draw the same rows, however they are ordered or divided into files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -166,6 +167,7 @@ def apply(
     {'u': [1.0, 3.0], 'u_recalibrated': [2.0, 6.0]}
     """
     check_is_fitted(recalibrator)
+    recalibrator = copy(recalibrator)  # rows may be read after it was fitted anew
     names = recalibrator.names_
     given = names[1:] if features is None else tuple(features)
     if len(given) != len(names) - 1:

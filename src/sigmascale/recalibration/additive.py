@@ -133,6 +133,7 @@ class Axis:
 
         # of edges that are equal to x, those count whose tie is not above u
         codes = below
+        # as given
         _, n_equal_edges = np.unique(np.asarray(self.edges), return_counts=True)
         for k in range(int(n_equal_edges.max(initial=0))):
             is_equal = below + k < up_to
@@ -215,6 +216,7 @@ class Table:
             their_k = shared.index(axis)
             n_theirs = theirs.shape[their_k]
             pair_of_code = class_of_code * n_theirs + other.classes[place[axis]]
+            # whole numbers
             pairs, class_of_sum = np.unique(pair_of_code, return_inverse=True)
             classes.append(class_of_sum)
             shape.append(pairs.size)
@@ -230,7 +232,7 @@ def distinct(lines: Any) -> tuple[Ints, Ints]:
     """
     number_of: dict[bytes, int] = {}
     numbers = [number_of.setdefault(line.tobytes(), len(number_of)) for line in lines]
-    _, places = np.unique(numbers, return_index=True)
+    _, places = np.unique(numbers, return_index=True)  # whole numbers
     return np.array(numbers), places
 
 
@@ -282,11 +284,11 @@ def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
         ordered = np.sort(x)
         last = -(-k * x.size // n_bins) - 1  # the last row of bin k, in whole numbers
     else:
-        order = np.argsort(x, kind="stable")
+        order = np.argsort(x, kind="stable")  # rounded
         ordered = x[order]
         line = WeightLine(weights[order])
         last = line.reaching(k / n_bins * line.total)
-    values = np.unique(ordered[last])
+    values = np.unique(ordered[last])  # rounded
     return between(ordered, values[values > ordered[0]])
 
 
@@ -296,7 +298,7 @@ def between(ordered: Floats, values: Floats) -> Floats:
     Values are some of the `ordered` ones, and none of them is the first. A new value
     that lies right in the middle, as on a grid, lies below it in any unit.
     """
-    before = ordered[np.searchsorted(ordered, values) - 1]
+    before = ordered[np.searchsorted(ordered, values) - 1]  # rounded
     middle = before + (values - before) * HALF
     return np.where(middle > before, middle, values)
 
@@ -653,7 +655,7 @@ def _written_out(
         if np.prod(n_codes) > LARGEST_TABLE:
             return None
         values = table.values[np.ix_(*table.classes)]
-        values = values.transpose(np.argsort(table.axes))
+        values = values.transpose(np.argsort(table.axes))  # whole numbers
 
         # added to the first that has all of its axes
         hosts = [host for host in whole if set(own_axes) <= set(host)]

@@ -186,11 +186,11 @@ def _folds(rows: Predictions, size: Floats, seed: int) -> Ints:
     if rows.time is None:
         return make_folds(size, rows, seed)
     place = np.empty(rows.n_rows)
-    place[np.argsort(rows.time, kind="stable")] = np.arange(rows.n_rows)
+    place[np.argsort(rows.time, kind="stable")] = np.arange(rows.n_rows)  # as given
     if rows.groups is not None:  # a group stands where its first row does
         first_place = np.full(int(rows.groups.max()) + 1, np.inf)
         np.minimum.at(first_place, rows.groups, place)
         place = first_place[rows.groups]
     # equal places stay together
-    rank = np.searchsorted(np.sort(place), place)
+    rank = np.searchsorted(np.sort(place), place)  # whole numbers
     return np.asarray(rank * N_FOLDS // rows.n_rows)

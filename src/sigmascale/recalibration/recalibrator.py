@@ -59,6 +59,7 @@ from .scalings import SCALINGS, BoostedScaling, Scaling
 from .unseen import Unseen
 
 ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
+_OURS = {scaling.__name__: scaling for scaling in SCALINGS.values()}
 # What a fit learns, as files name it, and the attribute that it is.
 _FITTED = {
     "names": "names_",
@@ -223,7 +224,9 @@ class Recalibrator(Parametrised):
     cautions_: tuple[str, ...]
     fitted_rows_: FittedRows
     background_: Background | None
-    _saved_method: str  # of a scaling that is known by its name alone
+    _smallest: float  # of the uncertainties of the fit
+    _bias_words: str
+    _method: str  # the name of the scaling, which may be known by it alone
 
     def __init__(
         self,
@@ -266,24 +269,29 @@ class Recalibrator(Parametrised):
         # from here on nothing depends on how the table was sorted
         rows = in_canonical_order(rows)
 
-        # what others are compared with
-        self.fitted_rows_ = FittedRows.of(rows)
-        self._smallest = float(rows.y_std.min())
-        self.names_ = rows.names
-        self.n_rows_ = rows.n_rows
-        self.n_effective_ = float(rows.n_effective)
+        # a copy learns: this one stays as it is until all is learned
+        new = copy(self)
+        new._method = type(choices.scaling).__name__
 
-        progress = working(f"fitting {type(choices.scaling).__name__}")
+        # what others are compared with
+        new.fitted_rows_ = FittedRows.of(rows)
+        new._smallest = float(rows.y_std.min())
+        new.names_ = rows.names
+        new.n_rows_ = rows.n_rows
+        new.n_effective_ = float(rows.n_effective)
+
+        progress = working(f"fitting {new._method}")
         with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
             fitted = learn(rows, choices)
-        self.scale_ = fitted.scale
-        self.background_ = Background.of(fitted.scale, rows)
-        self.bias_ = fitted.bias
-        self.distribution_ = fitted.distribution
-        self.parts_ = fitted.parts
-        self._unseen = p, fitted.unseen
-        self._bias_words = fitted.bias_words
-        self.cautions_ = fitted.cautions
+        new.scale_ = fitted.scale
+        new.background_ = Background.of(fitted.scale, rows)
+        new.bias_ = fitted.bias
+        new.distribution_ = fitted.distribution
+        new.parts_ = fitted.parts
+        new._unseen = p, fitted.unseen
+        new._bias_words = fitted.bias_words
+        new.cautions_ = fitted.cautions
+        self.__dict__ = new.__dict__
         return self
 
     def _checked(self, rows: Predictions) -> Choices:
@@ -364,9 +372,12 @@ class Recalibrator(Parametrised):
             check_is_fitted(self)
         is_array = hasattr(p, "ndim") and not hasattr(p, "columns")
         if is_array:
-            array = checked_array(p, self.names_, self.scale_, self._smallest)
-            return self.scale_.of_array(array, self._smallest)
-        return self.scale_.of_rows(self._matched(p))
+            fit = self.__dict__  # of one fit, which another one replaces as a whole
+            scale: Additive = fit["scale_"]
+            array = checked_array(p, fit["names_"], scale, fit["_smallest"])
+            return scale.of_array(array, fit["_smallest"])
+        fitted = copy(self)  # which no other thread fits anew meanwhile
+        return fitted.scale_.of_rows(fitted._matched(p))
 
     def apply(self, p: Predictions) -> Predictions:
         """Return recalibrated predictions, which carry their distributions.
@@ -384,7 +395,8 @@ class Recalibrator(Parametrised):
             report judge the `distributions` of these.
         """
         check_is_fitted(self)
-        return self._applied(p, self._matched(p))
+        fitted = copy(self)
+        return fitted._applied(p, fitted._matched(p))
 
     def _applied(self, p: Predictions, rows: Predictions) -> Predictions:
         """Return recalibrated predictions; `rows` have the columns of `fit`."""
@@ -450,16 +462,19 @@ class Recalibrator(Parametrised):
         0.9
         """
         check_is_fitted(self)
-        if self._unseen is None:
+        fit = self.__dict__  # of one fit, as above
+        if fit.get("_unseen") is None:
             msg = (
                 "`out_of_fold_` needs the rows of the fit, which are not saved with a "
                 "recalibrator. Fit it again, or pass other rows with known errors: "
                 "apply(p) recalibrates them, and `calibration=` takes them."
             )
             raise InvalidInputError(msg, "no-rows")
-        p, unseen = self._unseen
-        bounds = check_bounds(self.bounds)
-        return unseen.rows(p, self.distribution_, self.parts_, bounds)
+        p, unseen = fit["_unseen"]
+        rows: Predictions = unseen.rows(
+            p, fit["distribution_"], fit["parts_"], check_bounds(fit["bounds"])
+        )
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied or sent elsewhere: all but the rows of the fit."""
@@ -492,15 +507,16 @@ class Recalibrator(Parametrised):
         True
         """
         check_is_fitted(self)
-        if self.background_ is None:
+        fit = copy(self)
+        if fit.background_ is None:
             msg = (
                 "This recalibrator was saved by a version that kept nothing to explain "
                 "by. Fit it again."
             )
             raise InvalidInputError(msg, "no-background")
-        rows = self._matched(p)
-        explanation = explain(self.scale_, self.background_, rows)
-        return replace(explanation, inside=self.fitted_rows_.holds(rows))
+        rows = fit._matched(p)
+        explanation = explain(fit.scale_, fit.background_, rows)
+        return replace(explanation, inside=fit.fitted_rows_.holds(rows))
 
     @property
     def _maps(self) -> list[Additive]:
@@ -570,26 +586,20 @@ class Recalibrator(Parametrised):
         The distribution of z is empirical: the z-scores of 60 rows out of fold.
         """
         check_is_fitted(self)
-        rows = f"{self.n_rows_} rows"
-        is_weighted = round(self.n_effective_) != self.n_rows_
+        fit = copy(self)
+        rows = f"{fit.n_rows_} rows"
+        is_weighted = round(fit.n_effective_) != fit.n_rows_
         if is_weighted:
-            rows += f", weighted, which count as {self.n_effective_:.0f}"
+            rows += f", weighted, which count as {fit.n_effective_:.0f}"
         sentences = [
-            f"{scale_words(self.scale_, self.names_)}.",
-            f"Learned by {self._method} from {rows}.",
-            self._bias_words,
-            f"The distribution of z is {self.distribution_.words}.",
-            "" if self.parts_ is None else parts_words(self.parts_, self.names_),
-            *self.cautions_,
+            f"{scale_words(fit.scale_, fit.names_)}.",
+            f"Learned by {fit._method} from {rows}.",
+            fit._bias_words,
+            f"The distribution of z is {fit.distribution_.words}.",
+            "" if fit.parts_ is None else parts_words(fit.parts_, fit.names_),
+            *fit.cautions_,
         ]
         return "\n".join(filter(None, sentences))
-
-    @property
-    def _method(self) -> str:
-        """The name of the scaling, which a saved one has kept."""
-        if self.scaling is None:
-            return getattr(self, "_saved_method", "BoostedScaling")
-        return type(self.scaling).__name__
 
     def __repr__(self) -> str:
         """Return what was learned in words; before that, how it was made."""
@@ -618,18 +628,19 @@ class Recalibrator(Parametrised):
     def to_state(self) -> dict[str, Any]:
         """Return what is saved."""
         check_is_fitted(self)
-        scaling: Any = self.scaling
-        is_ours = type(scaling) in SCALINGS.values()
-        parameters = scaling.get_params() if is_ours else {}
+        fit = copy(self)
+        scaling: Any = fit.scaling
+        is_it = type(scaling) is _OURS.get(fit._method)
+        parameters = scaling.get_params() if is_it else {}
         return {
-            "scaling": {"method": self._method, "parameters": parameters},
-            "bias": self.bias,
-            "distribution": self.distribution,
-            "hold_out": float(self.hold_out),
-            "bounds": check_bounds(self.bounds),
-            "parts": None if self.parts is None else list(self.parts),
-            "random_state": int(self.random_state),
-            **{name: getattr(self, attribute) for name, attribute in _FITTED.items()},
+            "scaling": {"method": fit._method, "parameters": parameters},
+            "bias": fit.bias,
+            "distribution": fit.distribution,
+            "hold_out": float(fit.hold_out),
+            "bounds": check_bounds(fit.bounds),
+            "parts": None if fit.parts is None else list(fit.parts),
+            "random_state": int(fit.random_state),
+            **{name: getattr(fit, attribute) for name, attribute in _FITTED.items()},
         }
 
     @classmethod
@@ -640,8 +651,7 @@ class Recalibrator(Parametrised):
         if not isinstance(method, str) or not isinstance(parameters, dict):
             msg = "it must name its scaling."
             raise InvalidInputError(msg)
-        ours = {scaling.__name__: scaling for scaling in SCALINGS.values()}
-        scaling = ours[method](**parameters) if method in ours else None
+        scaling = _OURS[method](**parameters) if method in _OURS else None
         bounds = state["bounds"]
         recalibrator = cls(
             scaling,
@@ -652,7 +662,7 @@ class Recalibrator(Parametrised):
             parts=None if state["parts"] is None else list(state["parts"]),
             random_state=state["random_state"],
         )
-        recalibrator._saved_method = method
+        recalibrator._method = method
         for name, attribute in _FITTED.items():
             setattr(recalibrator, attribute, state[name])
         return recalibrator

@@ -73,7 +73,7 @@ class Unseen:
         recalibrated = rows._with(
             y_std=self.scale, places=places, distributions=distributions
         )
-        return recalibrated.take(np.argsort(order))
+        return recalibrated.take(np.argsort(order))  # whole numbers
 
     def _tables(
         self, rows: Predictions, z: ZDistribution, parts: Parts | None

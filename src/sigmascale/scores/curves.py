@@ -190,7 +190,7 @@ def calibration_curve(
 
     # the share of truths that each level holds, from the lowest level that does
     depths = depths_of(p, checked_kind)
-    lowest = np.searchsorted(levels, depths)
+    lowest = np.searchsorted(levels, depths)  # levels
     counts = np.bincount(lowest, p.weights, minlength=levels.size)[: levels.size]
     observed = np.cumsum(counts) / p.n_effective
     low, high = _band(rows_in_effect(p, depths), levels.size, confidence)
@@ -595,7 +595,7 @@ def confidence_curve(
     return ConfidenceCurve(
         pruned=pruned,
         error=curve(size, by_u),
-        oracle=curve(size, np.argsort(size)),
+        oracle=curve(size, np.argsort(size)),  # of itself alone
         reference=simulated.mean(axis=0),
         reference_low=np.quantile(simulated, tail, axis=0),
         reference_high=np.quantile(simulated, 1 - tail, axis=0),

@@ -149,6 +149,7 @@ class Distributions:
         return f"Distributions of {len(self)} rows{vectors}; z is {self.z.words}."
 
     def _repr_html_(self) -> str:
+        # whole numbers
         rows = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
         shown = self[rows]
         if self.z.dim is None:

@@ -22,6 +22,7 @@ from ..._support.notices import warn
 from ..._support.places import Places
 from ..._support.weighting import weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
+from ...predictions.ordering import ascending
 from ..additive import quantile_edges
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
 
@@ -118,8 +119,7 @@ class QuantileTable:
             values = np.sort(z)
             levels = levels_of_rows(z.size, None)
         else:
-            order = np.argsort(z, kind="stable")
-            values = z[order]
+            order, values = ascending(z)
             levels = levels_of_rows(z.size, weights[order])
         if z.size > most:  # closer in the tails, where a line would say least
             share = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
@@ -157,14 +157,14 @@ class QuantileTable:
             return self.within(levels)
         # the next row outwards; what differs by rounding is the same level
         values = np.append(-np.inf, self.values)
-        down = np.searchsorted(self.levels, levels + 1e-12, side="right")
+        down = np.searchsorted(self.levels, levels + 1e-12, side="right")  # levels
         return np.where(levels < 0.5, values[down], self.upwards(levels))
 
     def upwards(self, levels: Floats) -> Floats:
         """Return quantiles of what has one side, as radii have: outwards is upwards."""
         if not self.infinite:
             return self.within(levels)
-        up = np.searchsorted(self.levels, levels - 1e-12, side="left")
+        up = np.searchsorted(self.levels, levels - 1e-12, side="left")  # levels
         return np.asarray(np.append(self.values, np.inf)[up])
 
     def within(self, levels: Floats) -> Floats:
@@ -317,7 +317,7 @@ class ZDistribution:
     ) -> ZDistribution:
         """Return the tables of z-scores, by bins of about equally many rows."""
         edges = quantile_edges(scale, weights, n_bins)
-        code = np.searchsorted(edges, scale, side="right")
+        code = np.searchsorted(edges, scale, side="right")  # halfway between values
         most = MOST_QUANTILES // n_bins
         tables = []
         sizes = []
@@ -369,11 +369,13 @@ class ZDistribution:
 
     def codes(self, scale: Floats) -> Ints:
         """Return which table is whose."""
+        # halfway between values
         return np.searchsorted(self.edges, scale, side="right")
 
     def of_rows(self, codes: Ints) -> Iterator[tuple[Any, Ints]]:
         """Yield each table, and the rows that are its own."""
-        order = np.argsort(codes, kind="stable")
+        order = np.argsort(codes, kind="stable")  # whole numbers
+        # whole numbers
         ends = np.searchsorted(codes[order], np.arange(1, len(self.parts)))
         yield from zip(self.parts, np.split(order, ends), strict=True)
 
