@@ -160,3 +160,11 @@ def test_json_takes_whole_numbers_for_real_ones_and_null_for_nothing():
     assert found.tolerance == 2.0
     assert isinstance(found.tolerance, float)
     assert found.to_json() == {"command": "check", "files": ["a"], "tolerance": 2.0}
+
+
+def test_the_help_of_fit_lists_all_scalings(sigmascale):
+    from sigmascale.recalibration.scalings import SCALINGS
+
+    for page in (["--help"], ["--help", "all"]):
+        listed = sigmascale("fit", *page).out.split("--scaling")[1].split("--")[0]
+        assert [name for name in SCALINGS if name in listed] == [*SCALINGS]

@@ -438,3 +438,38 @@ def test_rows_of_a_fit_are_neither_saved_nor_sent(tmp_path):
         np.testing.assert_array_equal(other.predict(rows(9)), r.predict(rows(9)))
         with pytest.raises(ex.InvalidInputError, match=r"not saved.*calibration="):
             _ = other.out_of_fold_
+
+
+class Falling(ss.recalibration.scalings.Scaling):
+    """What nobody would call isotonic: the larger u is, the less it becomes."""
+
+    def learn(self, rows):
+        from sigmascale.recalibration.additive import Additive, Base
+        from sigmascale.recalibration.scalings import Learned
+
+        base = Base(knots=np.array([0.5, 2.0]), values=np.array([4.0, 1.0]))
+        return Learned(Additive(base))
+
+
+def test_words_call_no_base_isotonic_but_say_what_it_is():
+    rng = np.random.default_rng(0)
+    p = ss.Predictions(y_std=rng.lognormal(size=200), error=rng.normal(size=200))
+    assert "isotonic" not in str(ss.Recalibrator(Falling()).fit(p).describe())
+
+
+@pytest.mark.parametrize("scaling", [None, ss.RakedScaling()])
+def test_a_column_of_one_value_changes_nothing(scaling):
+    rng = np.random.default_rng(1)
+    n = 300
+    u = rng.lognormal(size=n)
+    kind = rng.choice(["a", "b", "c"], n)
+    x = rng.normal(size=n)
+    error = u * np.exp(0.5 * (kind == "a") + 0.3 * x) * rng.normal(size=n)
+    features = {"x": x, "kind": kind}
+    for bias in (None, "auto"):
+        fitted = []
+        for more in ({}, {"one": np.full(n, "gas"), "same": np.full(n, 2.0)}):
+            p = ss.Predictions(y_std=u, error=error, features=features | more)
+            q = ss.Recalibrator(scaling, bias=bias).fit(p).apply(p)
+            fitted.append(np.column_stack([q.y_std, q.distributions.interval(0.9)]))
+        np.testing.assert_array_equal(*fitted)

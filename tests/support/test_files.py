@@ -87,7 +87,7 @@ def test_a_link_to_itself_is_refused(recalibrator, tmp_path):
     assert link.is_symlink()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows tells no number from a process")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
 def test_what_a_killed_save_has_left_is_removed_by_the_next(recalibrator, tmp_path):
     program = (
         "import os, signal, sys; from pathlib import Path;"
@@ -100,6 +100,30 @@ def test_what_a_killed_save_has_left_is_removed_by_the_next(recalibrator, tmp_pa
     assert [name[:12] for name in names(tmp_path)] == [".sigmascale-"]
     recalibrator.save(tmp_path / "r.json")
     assert names(tmp_path) == ["r.json"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
+def test_a_save_of_any_container_is_left_alone_while_it_lives(recalibrator, tmp_path):
+    # processes of one container see nothing of another's, but for its numbers
+    program = (
+        "import os, sys; from pathlib import Path;"
+        "import sigmascale._support.files as files;"
+        "os.getpid = lambda: 999_999_999;"
+        "part = files.whole_file(Path(sys.argv[1]));"
+        "path = part.__enter__(); path.write_text('all of it');"
+        "print('begun', flush=True); sys.stdin.read();"
+        "part.__exit__(None, None, None)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "other.txt")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdout.readline() == b"begun\n"
+        recalibrator.save(tmp_path / "r.json")
+        assert len(names(tmp_path)) == 2
+        other.stdin.close()
+        assert other.wait(60) == 0
+    assert names(tmp_path) == ["other.txt", "r.json"]
+    assert (tmp_path / "other.txt").read_text() == "all of it"
 
 
 def test_a_link_stays_and_its_target_is_replaced(recalibrator, tmp_path):

@@ -38,7 +38,10 @@ class Fit(Columns, Reading):
         "write a report on these to this file", "HTML", common=True
     )
     scaling: str = option(
-        "what learns the scale; --help all lists them", "NAME", "boosted", common=True
+        "boosted, raked, linear, isotonic, binwise or temperature",
+        "NAME",
+        "boosted",
+        common=True,
     )
     bias: Literal["constant", "auto"] | None = option(
         "correct predictions: constant; auto, where rows gain", "HOW", common=True

@@ -142,15 +142,7 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     must = f"have a column for each of {p.size} levels"
     need(table.shape[1] == p.size, "quantiles", must, table.shape[1])
 
-    # the outermost pair p, 1 − p
-    pairs = []
-    for high in range(p.size):
-        for low in range(high):
-            if abs(p[high] + p[low] - 1) < EQUAL:
-                pairs.append((high, low))
-    must = "have a symmetric pair, such as 0.05 and 0.95"
-    need(bool(pairs), "levels", must, p.tolist())
-    high, low = max(pairs)
+    low, high = outermost(p)
     table = _sorted_quantiles(table, (low, high))
 
     # the median, or the quantiles on both sides of it
@@ -159,6 +151,19 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
         u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
         return table[:, [before, after]].mean(axis=1), u
+
+
+def outermost(levels: Any) -> tuple[int, int]:
+    """Return the positions of the levels 1 − p and p that lie farthest apart."""
+    pairs = []
+    for high, p in enumerate(levels):
+        for low in range(high):
+            if abs(p + levels[low] - 1) < EQUAL:
+                pairs.append((high, low))
+    must = "have a symmetric pair, such as 0.05 and 0.95"
+    need(bool(pairs), "levels", must, [float(p) for p in levels])
+    high, low = max(pairs)
+    return low, high
 
 
 def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
@@ -174,13 +179,20 @@ def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
     if not n_crossing:
         return table
     first = row_number(int(np.argmax(crossing)))
+    warn_of_crossing(n_crossing, n_rows, f"row {first}", stacklevel=4)
+    return np.sort(table, axis=1)
+
+
+def warn_of_crossing(
+    n_crossing: int, n_rows: int, first: str, stacklevel: int = 2
+) -> None:
+    """Warn of rows in which quantiles do not ascend."""
     warn(
-        f"Quantiles cross in {n_crossing} of {n_rows} rows (first at row {first}), and "
+        f"Quantiles cross in {n_crossing} of {n_rows} rows (first at {first}), and "
         "were sorted.",
         CrossingQuantilesWarning,
-        stacklevel=4,
+        stacklevel=stacklevel + 1,
     )
-    return np.sort(table, axis=1)
 
 
 def of_distribution(d: Any) -> tuple[Any, Any]:

@@ -954,15 +954,21 @@ def _lifted(u: Floats, min_std: Any) -> Floats:
     """Return uncertainties that are at least `min_std`, and say how many were not."""
     is_positive = is_real(min_std) and 0 < min_std < np.inf
     need(is_positive, "min_std", "be a positive number", min_std)
-    n_low = int(np.count_nonzero(u < min_std))
+    warn_of_lifted(int(np.count_nonzero(u < min_std)), u.size, min_std, stacklevel=3)
+    return np.maximum(u, float(min_std))
+
+
+def warn_of_lifted(
+    n_low: int, n_rows: int, min_std: float, stacklevel: int = 2
+) -> None:
+    """Warn of uncertainties that were below a minimum, if there are any."""
     if n_low:
         warn(
-            f"{n_low} of {u.size} uncertainties were below {min_std:g}, and were "
+            f"{n_low} of {n_rows} uncertainties were below {min_std:g}, and were "
             "lifted to it.",
             ZeroUncertaintyWarning,
-            stacklevel=3,
+            stacklevel=stacklevel + 1,
         )
-    return np.maximum(u, float(min_std))
 
 
 def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:

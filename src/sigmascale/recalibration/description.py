@@ -41,7 +41,7 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
 def _base_words(base: Base, level: float) -> str:
     """Return what takes the place of u: a formula, and its numbers."""
     if base.knots is not None:
-        return f"Every u² is replaced by an isotonic fit of {len(base.knots)} knots"
+        return f"Every u² is replaced by a line through {len(base.knots)} knots"
     formula = "a u"
     numbers = [f"a = {level * base.a:.4g}"]
     if base.b:

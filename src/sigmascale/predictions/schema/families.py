@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,7 @@ _MADE = {"abs", "absolute", "squared", "sq", "relative", "rel", "percent"}
 _MADE |= {"residual", "residuals", "resid"}
 _MEAN_ERRORS = {"mae", "mse", "msd", "rmsd"}
 _ONE_SIDED = {"up", "down", "plus", "minus"}  # of errors that differ either way
+_Targets = Mapping[frozenset[str], set[str]]  # columns by the words of a quantity
 LEAST_MEMBERS = 3  # two columns that count may be anything
 
 
@@ -88,16 +89,17 @@ def families(names: Sequence[str], numeric: Collection[str]) -> list[Family]:
     >>> families(names, names)[0].choice["interval"]
     ('yhat_lower', 'yhat_upper')
     """
+    numeric = set(numeric)
     numbers = [name for name in names if name in numeric]
     together = _intervals_of_observations(numbers)
     if any(name.lower() in _SMILES for name in names):
         together += _of_chemprop(numbers)
     # a column belongs to one family
+    targets = _named_by_quantity(numbers)
     for look_for in (_members, _intervals, _quantiles):
-        free = list(numbers)
-        for family in together:
-            free = [name for name in free if name not in family.columns]
-        together += look_for(free, numbers)
+        taken = {name for family in together for name in family.columns}
+        free = [name for name in numbers if name not in taken]
+        together += look_for(free, targets)
     return together
 
 
@@ -129,24 +131,28 @@ def is_no_deviation(name: str) -> bool:
     return bool(around & _QUANTILE_WORDS)
 
 
-def _is_of_target(quantity: frozenset[str], names: Sequence[str]) -> bool:
-    """Return whether words are those of what is predicted, or none."""
-    if not quantity:
-        return True
+def _named_by_quantity(names: Iterable[str]) -> dict[frozenset[str], set[str]]:
+    """Return the columns that may be of a target, by the words of its quantity."""
+    named: dict[frozenset[str], set[str]] = defaultdict(set)
     for name in names:
+        named[words_of(name) - {"median"}].add(name)
         column = read_name(name)
-        is_target = column.part in ("reference", "prediction")
-        if is_target and quantity == column.stem:
-            return True
-        if quantity == words_of(name) - {"median"}:
-            return True
-    return False
+        if column.part in ("reference", "prediction"):
+            named[column.stem].add(name)
+    return named
+
+
+def _is_of_target(
+    quantity: frozenset[str], targets: _Targets, columns: Iterable[str]
+) -> bool:
+    """Return whether words are those of what other columns are of, or none."""
+    return not quantity or bool(targets.get(quantity, set()).difference(columns))
 
 
 # -- members ---------------------------------------------------------------------------
 
 
-def _members(names: Sequence[str], every: Sequence[str]) -> list[Family]:
+def _members(names: Sequence[str], targets: _Targets) -> list[Family]:
     """Return columns of predictions that are called alike but for a number."""
     numbered = _counted(names)
     # where true values or uncertainties count as well, there are several targets
@@ -162,10 +168,9 @@ def _members(names: Sequence[str], every: Sequence[str]) -> list[Family]:
         is_complete = len(columns) == span or "seed" in words_of(head)
         if len(columns) < LEAST_MEMBERS or not is_complete:
             continue
-        others = [name for name in every if name not in columns.values()]
         is_of_targets = set(columns) in numbers_of_targets
-        if _are_members(head, tail, others) and not is_of_targets:
-            in_order = [columns[number] for number in sorted(columns)]
+        in_order = [columns[number] for number in sorted(columns)]
+        if _are_members(head, tail, targets, in_order) and not is_of_targets:
             choice = {"members": (f"{head}*{tail}",)}
             words = "look like members of an ensemble"
             ensembles.append(Family(tuple(in_order), words, choice))
@@ -182,14 +187,17 @@ def _counted(names: Iterable[str]) -> dict[tuple[str, str], dict[int, str]]:
     return numbered
 
 
-def _are_members(head: str, tail: str, others: Sequence[str]) -> bool:
+def _are_members(
+    head: str, tail: str, targets: _Targets, columns: Sequence[str]
+) -> bool:
     """Return whether what stands around numbers says that predictions are counted."""
     text = f"{head} {tail}"
     words = words_of(text)
     if read_name(text).part not in ("", "prediction"):
         return False
     quantity = words - _MEMBERS - _PREDICTED - {"y", "e"}
-    return bool(words & (_MEMBERS | _PREDICTED)) and _is_of_target(quantity, others)
+    is_counted = bool(words & (_MEMBERS | _PREDICTED))
+    return is_counted and _is_of_target(quantity, targets, columns)
 
 
 # -- limits of intervals ---------------------------------------------------------------
@@ -211,14 +219,14 @@ def _intervals_of_observations(names: Sequence[str]) -> list[Family]:
     return [Family(limits, words, choice, is_sure=True)]
 
 
-def _intervals(names: Sequence[str], every: Sequence[str]) -> list[Family]:
+def _intervals(names: Sequence[str], targets: _Targets) -> list[Family]:
     """Return pairs of limits, the widest first."""
     share_of_pair: dict[tuple[str, str], float | None] = {}
+    free = set(names)
     for name in names:
         for low, high in _LIMITS.items():
             upper = _other_limit(name, low, high)
-            others = [column for column in every if column not in (name, upper)]
-            if upper in names and _are_limits(name, low, others):
+            if upper in free and _are_limits(name, low, targets, (name, upper)):
                 share_of_pair[name, upper] = _share_of(name)
     widest_first = sorted(
         share_of_pair, key=lambda pair: share_of_pair[pair] or 0.0, reverse=True
@@ -244,13 +252,13 @@ def _other_limit(name: str, low: str, high: str) -> str:
     return name[: match.start()] + high + name[match.end() :]
 
 
-def _are_limits(name: str, low: str, others: Sequence[str]) -> bool:
+def _are_limits(name: str, low: str, targets: _Targets, pair: tuple[str, str]) -> bool:
     """Return whether the lower of two columns is one of a prediction's limits."""
     words = {word.rstrip("0123456789") for word in words_of(name)} - {""}
     of_predictions = _OF_LIMITS | _PREDICTED
     is_said = bool(words & of_predictions) or low in _PLAIN_LIMITS
     quantity = frozenset(words - {low} - of_predictions)
-    return is_said and _is_of_target(quantity, others)
+    return is_said and _is_of_target(quantity, targets, pair)
 
 
 def _share_of(name: str) -> float | None:
@@ -271,7 +279,7 @@ def _share_of(name: str) -> float | None:
 # -- quantiles -------------------------------------------------------------------------
 
 
-def _quantiles(names: Sequence[str], every: Sequence[str]) -> list[Family]:
+def _quantiles(names: Sequence[str], targets: _Targets) -> list[Family]:
     """Return columns whose numbers are levels: 0.05, 0.5, 0.95; or 5, 50, 95."""
     # columns by what stands before and after a number, and by that number
     alike: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
@@ -288,9 +296,8 @@ def _quantiles(names: Sequence[str], every: Sequence[str]) -> list[Family]:
         if not is_said and not all("." in number for number in columns):
             continue
         levels = _levels(list(columns), is_said=is_said)
-        others = [name for name in every if name not in columns.values()]
         quantity = words - _QUANTILE_WORDS - _PREDICTED - {"y"}
-        if levels and _is_of_target(quantity, others):
+        if levels and _is_of_target(quantity, targets, columns.values()):
             by_level = sorted(zip(levels, columns.values(), strict=True))
             in_order = tuple(name for _, name in by_level)
             with_levels = tuple(f"{name}={level:g}" for level, name in by_level)

@@ -53,15 +53,15 @@ def guessed(
     }
 
     # columns that have no part yet; those that say an uncertainty together get none
+    numeric = set(numeric)
     no_part = {*choice.features, *choice.labels, *choice.exclude, *said.made_of}
     no_part.update(filter(None, (said.groups, said.weight, said.time)))
     no_part.update(filter(None, named.values()))
     open_names = [name for name in names if name not in no_part]
     free_names = [name for name in open_names if name in numeric]
     together = families(open_names, free_names)
-    for family in together:
-        free_names = [name for name in free_names if name not in family.columns]
-    free = read_names(free_names)
+    no_part.update(name for family in together for name in family.columns)
+    free = read_names(name for name in free_names if name not in no_part)
 
     # columns that may play each part
     may: dict[str, list[NamedColumn]] = {part: [] for part in named}

@@ -133,7 +133,17 @@ def quantile_axes(
             x = rounded(rows.columns[column][known])  # one ulp parts no rows
             weights = weights_of(rows.weights, known)
             axes.append(Axis(column, _quantile_or_value_edges(x, weights, n_most)))
-    return axes
+    # what all rows have in common tells nothing, and would share in what is learned
+    return [axis for axis in axes if axis.column == 0 or _varies(rows, axis.column)]
+
+
+def _varies(rows: Predictions, column: int) -> bool:
+    """Return whether a column has two values, of which one may be that it has none."""
+    if rows.is_labelled(column):
+        codes = rows.labels(column).codes
+        return bool((codes != codes[0]).any())
+    x = rows.columns[column]
+    return bool(((x != x[0]) & ~(np.isnan(x) & np.isnan(x[0]))).any())
 
 
 def _axis_of_labels(rows: Predictions, column: int, most_labels: int) -> Axis:
