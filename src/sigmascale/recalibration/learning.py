@@ -159,7 +159,9 @@ def _distribution(
         out_of_fold = scale_out_of_fold(
             rows, choices.scaling, learned, choices.random_state
         )
-    distribution = of_rows_out_of_fold(rows, out_of_fold)
+    distribution = of_rows_out_of_fold(
+        rows, out_of_fold, as_it_is=choices.hold_out > 0
+    )
     if not choices.parts:
         return distribution, None
 

@@ -65,8 +65,13 @@ def scale_held_out(rows: Predictions, learned: Learned, seed: int) -> OutOfFold:
     return OutOfFold(learned.map.of_rows(rows), fold)
 
 
-def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribution:
-    """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
+def of_rows_out_of_fold(
+    rows: Predictions, out_of_fold: OutOfFold, *, as_it_is: bool
+) -> ZDistribution:
+    """Return the distribution of z-scores of rows out of fold, in bins of the scale.
+
+    It stays as it is where rows that were held out tell how far intervals must reach.
+    """
     scale = out_of_fold.scale
     z = rows.signed_error / scale
     if not rows.is_vector and rows.n_effective < LEAST_FOR_SIGN:
@@ -79,11 +84,17 @@ def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribut
         )
         return tables_of(rows, z, scale, 1)
     n_bins = _number_of_tables(rows, z, scale, out_of_fold.fold)
-    return tables_of(rows, z, scale, n_bins)
+    return tables_of(rows, z, scale, n_bins, as_it_is=as_it_is)
 
 
 def tables_of(
-    rows: Predictions, z: Floats, scale: Floats, n_bins: int, *, infinite: bool = False
+    rows: Predictions,
+    z: Floats,
+    scale: Floats,
+    n_bins: int,
+    *,
+    infinite: bool = False,
+    as_it_is: bool = False,
 ) -> ZDistribution:
     """Return the distribution of z-scores that no fit has seen, in bins of the scale.
 
@@ -91,7 +102,15 @@ def tables_of(
     """
     tells_sign = rows.is_vector or rows.n_effective >= LEAST_FOR_SIGN
     if tells_sign and not infinite:
-        return ZDistribution.learn(z, scale, rows.weights, n_bins, rows.components)
+        return ZDistribution.learn(
+            z,
+            scale,
+            rows.weights,
+            n_bins,
+            rows.components,
+            rows.groups,
+            as_it_is=as_it_is,
+        )
     if tells_sign:
         table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
     else:

@@ -28,6 +28,10 @@ from .scaling import Learned, Scaling
 from .trees import Boosted, boost
 
 LABEL_PRIOR = 50.0  # rows, times the variance of z², by which factors of labels shrink
+# Of few rows a single one may decide on the power of u: no uncertainty becomes larger
+# than so many times the largest error, or the largest u, of the fit.
+FEW_ROWS = 1000
+MOST_OF_LARGEST = 30.0
 MOST_DEPTH = 3  # each leaf is then a box of three columns at most
 
 
@@ -130,7 +134,13 @@ class BoostedScaling(Scaling):
         log_ratio = boosted.out_of_fold
         level = 0.5 * float(np.log(mean_of(z2 * np.exp(-log_ratio), weights)))
         out_of_fold = start * np.exp(level + 0.5 * log_ratio)
-        return Learned(boosted_map(base, level, axes, boosted, factor=0.5), out_of_fold)
+        learned = boosted_map(base, level, axes, boosted, factor=0.5)
+        if rows.n_effective < FEW_ROWS:
+            largest = np.sqrt(max(rows.squared_error.max(), (rows.y_std**2).max()))
+            most = MOST_OF_LARGEST * float(largest)
+            learned = replace(learned, most=most)
+            out_of_fold = np.minimum(out_of_fold, most)
+        return Learned(learned, out_of_fold)
 
     def _checked_options(self) -> dict[str, Any]:
         """Return all parameters, if they are right."""
