@@ -35,7 +35,11 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         words = f"{_base_words(base, level)}, and multiplied"
     used = sorted({axis.column for axis in scale.axes})
     columns = listed([names[column] for column in used])
-    return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+    words = f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+    n_unused = len(set(range(1, len(names))) - set(used))
+    if n_unused:
+        words += f"; {n_unused} of {len(names) - 1} features are not used"
+    return words
 
 
 def _base_words(base: Base, level: float) -> str:
