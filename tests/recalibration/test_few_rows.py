@@ -116,7 +116,7 @@ def test_no_uncertainty_explodes_by_few_rows():
 
 
 def test_files_of_before_know_no_largest_uncertainty():
-    r = ss.Recalibrator(ss.BoostedScaling()).fit(rows(80, 0))
+    r = ss.Recalibrator().fit(rows(80, 0))
     new = rows(50, 1)
     document = json.loads(dumps(r))
     assert document["content"]["scale_map"].pop("most") > 0
@@ -133,3 +133,57 @@ def checksum(document):
     content = {name: document[name] for name in ("extra", "content")}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode("ascii")).hexdigest()
+
+
+def is_one_factor(r):
+    """Return whether all uncertainties are multiplied alike."""
+    return not r.scale_.tables and r.scale_.base.is_factor
+
+
+def test_few_rows_multiply_a_right_uncertainty_by_one_factor_near_1():
+    factors = []
+    for seed in range(30):
+        p = rows(80, seed)
+        r = ss.Recalibrator().fit(p)
+        if is_one_factor(r):
+            factors.append(np.exp(r.scale_.constant))
+            assert "gain too little out of fold from more than that" in r.describe()
+    assert len(factors) >= 10
+    # a factor that is noise is shrunk, mostly to 1
+    assert np.mean(np.isclose(factors, 1.0)) > 0.3
+    assert np.std(np.log(factors)) < 0.07  # 0.079 unshrunk
+
+
+def test_what_few_rows_tell_of_u_and_features_is_learned():
+    kept = []
+    for seed in range(20):
+        p = rows(250, seed)
+        wrong = p.error * np.where(p.features["a"] > 0, 3.0, 1.0)
+        spoilt = ss.Predictions(y_std=p.y_std, error=wrong, features=p.features)
+        squared = ss.Predictions(y_std=p.y_std**2, error=p.error, features=p.features)
+        kept += [is_one_factor(ss.Recalibrator().fit(q)) for q in (spoilt, squared)]
+    assert sum(kept) == 0
+
+
+def test_one_factor_sets_the_level_right():
+    factors = []
+    for seed in range(20):
+        p = rows(100, seed)
+        new = (
+            ss.Recalibrator()
+            .fit(p.with_y_std(p.y_std / 3))
+            .predict(p.with_y_std(p.y_std / 3))
+        )
+        factors.append(np.sqrt(np.mean((p.error / new) ** 2)))
+    assert np.mean(factors) == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_recalibrator_that_nobody_named_a_scaling_for_comes_back_as_one(tmp_path):
+    r = ss.Recalibrator().fit(rows(80, 0))
+    r.save(tmp_path / "r.json")
+    again = ss.load(tmp_path / "r.json")
+    assert again.scaling is None
+    assert again.describe() == r.describe()
+    named = ss.Recalibrator(ss.BoostedScaling(depth=2)).fit(rows(80, 0))
+    named.save(tmp_path / "r.json")
+    assert ss.load(tmp_path / "r.json").scaling.depth == 2

@@ -23,7 +23,7 @@ from . import persistence
 from .additive import Additive, Axis
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .description import scale_words
+from .description import is_one_factor, scale_words
 from .distributions import (
     Bounds,
     Distributions,
@@ -107,7 +107,8 @@ class Recalibrator(Parametrised):
     Parameters
     ----------
     scaling : Scaling, optional
-        What learns the scale; by default ``BoostedScaling()``.
+        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 10,000
+        rows, if rows out of fold gain from it, and else u times one factor.
     bias : {None, "constant", "auto"}, default None
         Whether the bias of predictions is corrected: not at all; by one number times
         the scale; or by what rows out of fold gain most from, one of these or boosted
@@ -314,6 +315,7 @@ class Recalibrator(Parametrised):
             check_predictions(rows, vectors=False)
         return Choices(
             scaling=self._checked_scaling(),
+            may_be_one_factor=self.scaling is None,
             bias=self.bias,
             distribution=self.distribution,
             hold_out=self.hold_out,
@@ -324,7 +326,7 @@ class Recalibrator(Parametrised):
     def _checked_scaling(self) -> Scaling:
         """Return the scaling, if it is one; boosted trees by default."""
         if self.scaling is None:
-            return BoostedScaling()
+            return BoostedScaling(random_state=self.random_state)
         if not hasattr(self.scaling, "learn"):
             msg = (
                 "`scaling` must be a scaling such as BoostedScaling(), with a method "
@@ -574,9 +576,12 @@ class Recalibrator(Parametrised):
         is_weighted = round(self.n_effective_) != self.n_rows_
         if is_weighted:
             rows += f", weighted, which count as {self.n_effective_:.0f}"
+        learned = f"Learned by {self._method} from {rows}"
+        if self._method == "BoostedScaling" and is_one_factor(self.scale_):
+            learned += ", which gain too little out of fold from more than that"
         sentences = [
             f"{scale_words(self.scale_, self.names_)}.",
-            f"Learned by {self._method} from {rows}.",
+            f"{learned}.",
             self._bias_words,
             f"The distribution of z is {self.distribution_.words}.",
             "" if self.parts_ is None else parts_words(self.parts_, self.names_),
@@ -641,7 +646,9 @@ class Recalibrator(Parametrised):
             msg = "it must name its scaling."
             raise InvalidInputError(msg)
         ours = {scaling.__name__: scaling for scaling in SCALINGS.values()}
-        scaling = ours[method](**parameters) if method in ours else None
+        # one that nobody named has no parameters: it may be one factor
+        is_named = method in ours and (parameters or method != "BoostedScaling")
+        scaling = ours[method](**parameters) if is_named else None
         bounds = state["bounds"]
         recalibrator = cls(
             scaling,

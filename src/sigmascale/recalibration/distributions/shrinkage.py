@@ -65,14 +65,14 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     shape = _mixed(x, levels, n, pseudo_rows)
 
     # middle and width
-    middle = _shrunk(middle, 2 * error[0] ** 2)
-    width = np.exp(_shrunk(np.log(width), error[1] ** 2))
+    middle = shrunk(middle, 2 * error[0] ** 2)
+    width = np.exp(shrunk(np.log(width), error[1] ** 2))
     drawn = np.empty(z.size)
     drawn[order] = middle + width * shape
     return drawn
 
 
-def _shrunk(value: float, variance: float) -> float:
+def shrunk(value: float, variance: float) -> float:
     """Return a number drawn towards 0 by what is noise of its square."""
     return value * max(0.0, 1 - variance / value**2) if value else 0.0
 

@@ -29,13 +29,11 @@ from .scaling import Learned, Scaling
 from .trees import Boosted, boost, table_sum
 
 LABEL_PRIOR = 50.0  # rows, times the variance of z², by which factors of labels shrink
-# Of few rows a single one may decide on the power of u: no uncertainty becomes larger
-# than so many times the largest error, or the largest u, of the fit.
-FEW_ROWS = 1000
-MOST_OF_LARGEST = 30.0
+# Columns of noise get a few leaves each, and each set of columns is a table.
 MANY_TABLES = 60  # more are mostly noise: columns are screened
-LEAST_EFFECT = 0.005  # share of the variance of the tables that a column makes
-STANDARD_ERRORS = 0.5  # of what rows out of fold lose, if screening is to blame
+# share of the variance of the tables that a column must make, and standard errors that
+# rows out of fold may lose without the others, step by step
+SCREENING = ((0.005, 0.5), (0.01, 0.0), (0.02, 0.0))
 ROWS_TO_SCREEN = 5000  # rows that tell it
 MOST_DEPTH = 3  # each leaf is then a box of three columns at most
 
@@ -136,20 +134,20 @@ class BoostedScaling(Scaling):
             boost, y=ratio, fold=fold, weights=weights, loss="gamma", cap=cap, **options
         )
         boosted = learn(axes=axes, codes=codes)
-        while len(boosted.tables) > MANY_TABLES:
+        steps = SCREENING if len(boosted.tables) > MANY_TABLES else ()
+        for least_effect, standard_errors in steps:
             # without columns that are mostly noise, unless rows out of fold lose by it
-            used = _columns_that_matter(boosted, codes, options["random_state"])
-            if len(used) == len(axes):
-                break
+            effects = _effects(boosted, codes, options["random_state"])
+            used = np.flatnonzero(effects > least_effect)
+            if used.size == len(axes):
+                continue
             fewer_axes = [axes[j] for j in used]
-            fewer_codes = codes[:, used]
-            screened = learn(axes=fewer_axes, codes=fewer_codes)
+            screened = learn(axes=fewer_axes, codes=codes[:, used])
             loss = screened.losses - boosted.losses
-            is_lost = rows.mean(loss) > STANDARD_ERRORS * standard_error(loss, rows)
-            if is_lost:
+            if rows.mean(loss) > standard_errors * standard_error(loss, rows):
                 break
             axes = fewer_axes
-            codes = fewer_codes
+            codes = codes[:, used]
             boosted = screened
         if boosted.tables:
             boosted = _right_for_labels(boosted, axes, codes, ratio, fold, weights, cap)
@@ -159,13 +157,7 @@ class BoostedScaling(Scaling):
         log_ratio = boosted.out_of_fold
         level = 0.5 * float(np.log(mean_of(z2 * np.exp(-log_ratio), weights)))
         out_of_fold = start * np.exp(level + 0.5 * log_ratio)
-        learned = boosted_map(base, level, axes, boosted, factor=0.5)
-        if rows.n_effective < FEW_ROWS:
-            largest = np.sqrt(max(rows.squared_error.max(), (rows.y_std**2).max()))
-            most = MOST_OF_LARGEST * float(largest)
-            learned = replace(learned, most=most)
-            out_of_fold = np.minimum(out_of_fold, most)
-        return Learned(learned, out_of_fold)
+        return Learned(boosted_map(base, level, axes, boosted, factor=0.5), out_of_fold)
 
     def _checked_options(self) -> dict[str, Any]:
         """Return all parameters, if they are right."""
@@ -193,11 +185,11 @@ def _ratios(z2: Floats, weights: Floats | None) -> Floats:
     return (z2 / mean_of(z2, weights) + LEAST_RATIO) / (1 + LEAST_RATIO)
 
 
-def _columns_that_matter(boosted: Boosted, codes: Ints, seed: int) -> list[int]:
-    """Return the axes that make a share of the variance of what boosters say.
+def _effects(boosted: Boosted, codes: Ints, seed: int) -> Floats:
+    """Return the share of the variance of what boosters say that each axis makes.
 
-    That is the total effect: half the mean square of how far what they say moves if a
-    column is permuted. Where columns are many, each that is noise gets a few leaves.
+    That is its total effect (I. M. Sobol', Math. Comput. Simul. 55, 271 (2001)): half
+    the mean square of how far what they say moves if the column is permuted.
     """
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(codes))[:ROWS_TO_SCREEN]
@@ -211,7 +203,7 @@ def _columns_that_matter(boosted: Boosted, codes: Ints, seed: int) -> list[int]:
         change = table_sum(tables, moved) - table_sum(tables, codes)
         effects[j] = 0.5 * np.mean(change**2)
     variance = float(np.var(table_sum(boosted.tables, codes)))
-    return np.flatnonzero(effects > LEAST_EFFECT * variance).tolist()
+    return effects / variance
 
 
 def _right_for_labels(
