@@ -21,6 +21,7 @@ from .._support.libraries import NUMPY, Array, Library, library_of
 from .._support.places import Places
 from .._support.weighting import WeightLine
 from .persistence import (
+    added,
     flag,
     floats,
     index,
@@ -412,6 +413,7 @@ class Base:
     tables=many(Table),
     bounds=pair(number),
     log=flag,
+    most=added(optional(number), None),
 )
 @dataclass(frozen=True, eq=False)
 class Additive:
@@ -431,6 +433,8 @@ class Additive:
         What the sum of the tables is clipped to.
     log : bool
         Whether the sum is a logarithm: it is one of a scale, and none of a bias.
+    most : float or None
+        What no value of a row exceeds, if anything.
 
     Examples
     --------
@@ -446,6 +450,7 @@ class Additive:
     tables: tuple[Table, ...] = ()
     bounds: tuple[float, float] = UNBOUNDED
     log: bool = True
+    most: float | None = None
 
     def check(self) -> None:
         """Refuse axes and tables that do not fit together."""
@@ -459,6 +464,8 @@ class Additive:
         must = "the logarithm of a scale must be at most 700 in size"
         refuse_if(self.log and largest > UNBOUNDED[1], must)
         refuse_if(self.bounds[0] > self.bounds[1], "bounds of a map must ascend")
+        is_none = self.most is not None and (self.most <= 0 or not self.log)
+        refuse_if(is_none, "the largest scale must be positive, and a bias has none")
         if not self.log:
             sizes = [np.abs(table.values).max(initial=0) for table in self.tables]
             is_wide = max(abs(self.constant), *sizes, 0.0) > LARGEST_Z
@@ -685,6 +692,7 @@ class _Evaluator:
         self.constant = additive.constant
         self.bounds = additive.bounds
         self.log = additive.log
+        self.most = additive.most
         self.lookups = lookups = [_Lookup.of(table) for table in additive.tables]
         # the sum of the values of a row lies between these
         lowest = sum(float(lookup.values.min()) for lookup in lookups)
@@ -703,6 +711,11 @@ class _Evaluator:
 
     def evaluate(self, columns: Any, library: Library) -> Array:
         """Return the value of each row of columns."""
+        values = self._unbounded(columns, library)
+        return values if self.most is None else library.xp.clip(values, 0.0, self.most)
+
+    def _unbounded(self, columns: Any, library: Library) -> Array:
+        """Return the value of each row, however large."""
         u = columns[0]
         if not self.lookups:
             level = float(np.exp(self.constant)) if self.log else self.constant

@@ -17,9 +17,11 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     base = scale.base
     level = float(np.exp(scale.constant))
     factor = level * base.a
+    if is_one_factor(scale):
+        if factor == 1:
+            return "Uncertainties stay as they are"
+        return f"Uncertainties are multiplied by one factor, {factor:.3g}"
     if not scale.tables:
-        if base.is_factor:
-            return f"Uncertainties are multiplied by one factor, {factor:.3g}"
         return _base_words(base, level)
 
     # the sum of tables lies between the sums of their extremes, and within bounds
@@ -35,7 +37,16 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         words = f"{_base_words(base, level)}, and multiplied"
     used = sorted({axis.column for axis in scale.axes})
     columns = listed([names[column] for column in used])
-    return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+    words = f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+    n_unused = len(set(range(1, len(names))) - set(used))
+    if n_unused:
+        words += f"; {n_unused} of {len(names) - 1} features are not used"
+    return words
+
+
+def is_one_factor(scale: Additive) -> bool:
+    """Return whether a map multiplies all uncertainties alike."""
+    return not scale.tables and scale.base.is_factor
 
 
 def _base_words(base: Base, level: float) -> str:

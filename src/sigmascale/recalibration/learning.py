@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,17 +13,24 @@ from .additive import Additive
 from .bias import BiasKind, corrected, learn_bias
 from .cautions import caution_of_bias, cautions_of_scale
 from .distributions import Parts, ZDistribution
+from .distributions.shrinkage import MANY_ROWS
 from .folds import divided
 from .guarantees import axes_of_parts, warn_of_small_parts
 from .out_of_fold import (
     OutOfFold,
+    beats_one_factor,
     of_rows_held_out,
     of_rows_out_of_fold,
+    one_factor,
     scale_held_out,
     scale_out_of_fold,
 )
 from .scalings.scaling import Learned, Scaling
 from .unseen import Unseen
+
+# Of few rows a single one may decide on a power of u, which makes large ones explode.
+FEW_ROWS = 1000
+MOST_OF_LARGEST = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +41,8 @@ class Choices:
     ----------
     scaling : Scaling
         What learns the scale.
+    may_be_one_factor : bool
+        Whether few rows may decide that u times one factor does as well.
     bias : str or None
         Whether a bias is learned.
     distribution : str
@@ -47,6 +56,7 @@ class Choices:
     """
 
     scaling: Scaling
+    may_be_one_factor: bool
     bias: BiasKind | None
     distribution: Literal["empirical", "normal"]
     hold_out: float
@@ -111,6 +121,8 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
     errors = rows.errors
     rows = informative(rows)
     learned = choices.scaling.learn(rows)
+    if choices.may_be_one_factor and is_known and rows.n_effective < MANY_ROWS:
+        learned = _told_by_few(rows, learned, choices)
 
     # rows as fits without them see them: those held out, or all, out of fold
     seed = choices.random_state
@@ -140,6 +152,20 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
     return Fitted(learned.map, bias, distribution, parts, unseen, bias_words, cautions)
 
 
+def _told_by_few(rows: Predictions, learned: Learned, choices: Choices) -> Learned:
+    """Return one factor where few rows gain from it; and no scale that explodes."""
+    if not choices.hold_out:
+        told = scale_out_of_fold(rows, choices.scaling, learned, choices.random_state)
+        if not beats_one_factor(rows, told):
+            learned = one_factor(rows)
+    if rows.n_effective >= FEW_ROWS or learned.out_of_fold is None:
+        return learned
+    largest = max(float(np.sqrt(rows.squared_error.max())), float(rows.y_std.max()))
+    most = MOST_OF_LARGEST * largest
+    bounded = replace(learned.map, most=most)
+    return Learned(bounded, np.minimum(learned.out_of_fold, most))
+
+
 def _distribution(
     rows: Predictions,
     witnesses: Predictions,
@@ -159,7 +185,7 @@ def _distribution(
         out_of_fold = scale_out_of_fold(
             rows, choices.scaling, learned, choices.random_state
         )
-    distribution = of_rows_out_of_fold(rows, out_of_fold)
+    distribution = of_rows_out_of_fold(rows, out_of_fold, as_it_is=choices.hold_out > 0)
     if not choices.parts:
         return distribution, None
 

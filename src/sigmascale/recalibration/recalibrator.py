@@ -23,7 +23,7 @@ from . import persistence
 from .additive import Additive, Axis
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .description import scale_words
+from .description import is_one_factor, scale_words
 from .distributions import (
     Bounds,
     Distributions,
@@ -108,7 +108,8 @@ class Recalibrator(Parametrised):
     Parameters
     ----------
     scaling : Scaling, optional
-        What learns the scale; by default ``BoostedScaling()``.
+        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 10,000
+        rows, if rows out of fold gain from it, and else u times one factor.
     bias : {None, "constant", "auto"}, default None
         Whether the bias of predictions is corrected: not at all; by one number times
         the scale; or by what rows out of fold gain most from, one of these or boosted
@@ -322,6 +323,7 @@ class Recalibrator(Parametrised):
             check_predictions(rows, vectors=False)
         return Choices(
             scaling=self._checked_scaling(),
+            may_be_one_factor=self.scaling is None,
             bias=self.bias,
             distribution=self.distribution,
             hold_out=self.hold_out,
@@ -332,7 +334,7 @@ class Recalibrator(Parametrised):
     def _checked_scaling(self) -> Scaling:
         """Return the scaling, if it is one; boosted trees by default."""
         if self.scaling is None:
-            return BoostedScaling()
+            return BoostedScaling(random_state=self.random_state)
         if not hasattr(self.scaling, "learn"):
             msg = (
                 "`scaling` must be a scaling such as BoostedScaling(), with a method "
@@ -591,9 +593,12 @@ class Recalibrator(Parametrised):
         is_weighted = round(fit.n_effective_) != fit.n_rows_
         if is_weighted:
             rows += f", weighted, which count as {fit.n_effective_:.0f}"
+        learned = f"Learned by {fit._method} from {rows}"
+        if fit._method == "BoostedScaling" and is_one_factor(fit.scale_):
+            learned += ", which gain too little out of fold from more than that"
         sentences = [
             f"{scale_words(fit.scale_, fit.names_)}.",
-            f"Learned by {fit._method} from {rows}.",
+            f"{learned}.",
             fit._bias_words,
             f"The distribution of z is {fit.distribution_.words}.",
             "" if fit.parts_ is None else parts_words(fit.parts_, fit.names_),
@@ -651,7 +656,9 @@ class Recalibrator(Parametrised):
         if not isinstance(method, str) or not isinstance(parameters, dict):
             msg = "it must name its scaling."
             raise InvalidInputError(msg)
-        scaling = _OURS[method](**parameters) if method in _OURS else None
+        # one that nobody named has no parameters: it may be one factor
+        is_named = method in _OURS and (parameters or method != "BoostedScaling")
+        scaling = _OURS[method](**parameters) if is_named else None
         bounds = state["bounds"]
         recalibrator = cls(
             scaling,

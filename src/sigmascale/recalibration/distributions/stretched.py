@@ -20,12 +20,12 @@ import numpy as np
 
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
-from ..._support.weighting import weights_of
+from ..._support.weighting import levels_of_rows, weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ...predictions.ordering import ascending
 from ..additive import Axis
 from ..persistence import flag, floats, index, many, refuse_if, stored
-from .tables import QuantileTable, ZDistribution, levels_of_rows
+from .tables import QuantileTable, ZDistribution
 
 if TYPE_CHECKING:
     from ...predictions.predictions import Predictions

@@ -20,11 +20,12 @@ from scipy import special
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
 from ..._support.places import Places
-from ..._support.weighting import weights_of
+from ..._support.weighting import levels_of_rows, weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ...predictions.ordering import ascending
 from ..additive import quantile_edges
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
+from .shrinkage import drawn_to_normal
 
 MOST_QUANTILES = 1001  # of all tables of a distribution together
 
@@ -72,17 +73,6 @@ class Normal:
 def _density(x: Floats) -> Floats:
     """Return the standard normal density."""
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
-
-
-def levels_of_rows(n_rows: int, weights: Floats | None) -> Floats:
-    """Return the levels that sorted rows stand for: of n, the i-th for i / (n + 1).
-
-    A weighted row has room for its weight, and stands for the middle of it.
-    """
-    if weights is None:
-        return np.arange(1.0, n_rows + 1) / (n_rows + 1)
-    ends = np.cumsum(weights)
-    return np.asarray((ends - weights / 2 + 0.5) / (weights.sum() + 1))
 
 
 @stored(levels=floats, values=floats, infinite=flag)
@@ -314,8 +304,15 @@ class ZDistribution:
         weights: Floats | None,
         n_bins: int,
         dim: int | None = None,
+        groups: Ints | None = None,
+        *,
+        as_it_is: bool = False,
     ) -> ZDistribution:
-        """Return the tables of z-scores, by bins of about equally many rows."""
+        """Return the tables of z-scores, by bins of about equally many rows.
+
+        What is noise of few rows is taken out, if they are not to stay as they are;
+        radii, which have no middle, would gain nothing.
+        """
         edges = quantile_edges(scale, weights, n_bins)
         code = np.searchsorted(edges, scale, side="right")  # halfway between values
         most = MOST_QUANTILES // n_bins
@@ -324,7 +321,11 @@ class ZDistribution:
         for k in range(edges.size + 1):
             rows = np.flatnonzero(code == k)
             w = weights_of(weights, rows)
-            tables.append(QuantileTable.learn(z[rows], w, most))
+            z_of_bin = z[rows]
+            if not as_it_is and dim is None:
+                g = None if groups is None else groups[rows]
+                z_of_bin = drawn_to_normal(z_of_bin, w, g)
+            tables.append(QuantileTable.learn(z_of_bin, w, most))
             sizes.append(max(1, int(rows.size if w is None else w.sum())))
         return cls(tuple(tables), edges, tuple(sizes), dim)
 

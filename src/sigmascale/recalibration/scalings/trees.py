@@ -44,12 +44,15 @@ class Boosted:
         What the booster that has not seen a row says of it.
     n_trees : int
         Trees of each booster; none where they gain less than half a standard error.
+    losses : array of shape (n,)
+        The loss of each row by that.
     """
 
     tables: tuple[Table, ...]
     constant: float
     out_of_fold: Floats
     n_trees: int
+    losses: Floats
 
 
 def boost(
@@ -142,10 +145,10 @@ def boost(
         mean_gain = mean_of(gain, weights)
         spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
         if not n_best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
-            return Boosted((), 0.0, nothing, 0)
+            return Boosted((), 0.0, nothing, 0, losses_of_nothing)
         tables, constant = _tables_of(boosters, n_best)
         _compare(boosters, n_best, tables, constant, codes)
-    return Boosted(tables, constant, best_out, n_best)
+    return Boosted(tables, constant, best_out, n_best, best_losses)
 
 
 @cache
