@@ -544,8 +544,13 @@ class InputTable:
     def predictions(self) -> Predictions:
         """Return the rows, or a sample of very many, as everything takes them."""
         # what is made of others, and roots of variances, are there already
-        schema = replace(self.schema, is_variance=False, made_of=(), levels=())
-        columns = [column.alias(name) for name, column in self._used().items()]
+        schema = replace(self.schema, is_variance=False)
+        used = self._used()
+        if schema.has_shape:
+            used |= {name: self.rows.number(name) for name in schema.made_of}
+        else:
+            schema = replace(schema, made_of=(), levels=())
+        columns = [column.alias(name) for name, column in used.items()]
         frame = self.rows.frame.select(columns)
         with self.told():
             if not self.is_large:

@@ -17,13 +17,13 @@ from .._support.progress import working
 from .._support.text import quoted
 from ..exceptions import InvalidInputError
 from ..predictions.diagnostics import warn_of_oddities
-from ..predictions.ordering import in_canonical_order
+from ..predictions.ordering import canonical_order, in_canonical_order
 from ..predictions.predictions import Predictions, check_predictions
 from . import persistence
 from .additive import Additive, Axis
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .description import scale_words
+from .description import scale_words, shape_words
 from .distributions import (
     Bounds,
     Distributions,
@@ -38,6 +38,7 @@ from .guarantees import check_parts, parts_words
 from .learning import Choices, learn
 from .matching import (
     check_components,
+    check_shapes,
     checked_array,
     with_columns_of_fit,
 )
@@ -71,6 +72,7 @@ _FITTED = {
     "stretched_parts": "parts_",
     "fitted_rows": "fitted_rows_",
     "background": "background_",
+    "shape_kept": "shape_kept_",
     "bias_words": "_bias_words",
     "cautions": "cautions_",
 }
@@ -94,6 +96,7 @@ _FITTED = {
     stretched_parts=optional(Parts),
     fitted_rows=FittedRows,
     background=added(optional(Background), None),
+    shape_kept=added(optional(number), None),
     bias_words=text,
     cautions=many(text),
 )
@@ -147,6 +150,8 @@ class Recalibrator(Parametrised):
         The rows of the fit.
     cautions_ : tuple of str
         What to be careful about.
+    shape_kept_ : float or None
+        How much of the shape of each row is kept, if rows have shapes: 0, ½ or 1.
     out_of_fold_ : Predictions
         The rows of the fit as if it had not seen them; not of what was loaded.
     background_ : Background or None
@@ -217,6 +222,7 @@ class Recalibrator(Parametrised):
     bias_: Additive | None
     distribution_: ZDistribution
     parts_: Parts | None
+    shape_kept_: float | None
     names_: tuple[str, ...]
     n_rows_: int
     n_effective_: float
@@ -281,6 +287,7 @@ class Recalibrator(Parametrised):
         self.bias_ = fitted.bias
         self.distribution_ = fitted.distribution
         self.parts_ = fitted.parts
+        self.shape_kept_ = fitted.shape_kept
         self._unseen = p, fitted.unseen
         self._bias_words = fitted.bias_words
         self.cautions_ = fitted.cautions
@@ -394,6 +401,8 @@ class Recalibrator(Parametrised):
             raise InvalidInputError(msg)
 
         # the scale and the bias of each row, and which table of z is whose
+        fitted_share = self.fitted_rows_.share_of(rows)
+        rows = rows._with_shape_kept(self.shape_kept_ or 0.0)
         scale = self.scale_.of_rows(rows)
         unbiased = corrected(rows, self.bias_)
         z = self.distribution_
@@ -405,8 +414,9 @@ class Recalibrator(Parametrised):
             scale,
             z,
             bounds,
-            fitted_share=self.fitted_rows_.share_of(rows),
+            fitted_share=fitted_share,
             codes=codes,
+            shape=unbiased.shape,
         )
         return unbiased._with(
             columns=(scale, *p.columns[1:]),
@@ -458,8 +468,10 @@ class Recalibrator(Parametrised):
             )
             raise InvalidInputError(msg, "no-rows")
         p, unseen = self._unseen
+        order = canonical_order(p)
         bounds = check_bounds(self.bounds)
-        return unseen.rows(p, self.distribution_, self.parts_, bounds)
+        rows = p._with_shape_kept(self.shape_kept_ or 0.0)
+        return unseen.rows(rows, order, self.distribution_, self.parts_, bounds)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied or sent elsewhere: all but the rows of the fit."""
@@ -524,6 +536,7 @@ class Recalibrator(Parametrised):
         rows = check_predictions(p, errors=False)
         rows = with_columns_of_fit(rows, self.names_)
         check_components(rows, self.distribution_.dim)
+        check_shapes(rows, self.shape_kept_)
         for sentence, category in self._oddities(self._unlike(rows)).values():
             warn(sentence, category, stacklevel=4)
         return rows
@@ -578,6 +591,7 @@ class Recalibrator(Parametrised):
             f"{scale_words(self.scale_, self.names_)}.",
             f"Learned by {self._method} from {rows}.",
             self._bias_words,
+            shape_words(self.shape_kept_),
             f"The distribution of z is {self.distribution_.words}.",
             "" if self.parts_ is None else parts_words(self.parts_, self.names_),
             *self.cautions_,
@@ -621,7 +635,7 @@ class Recalibrator(Parametrised):
         scaling: Any = self.scaling
         is_ours = type(scaling) in SCALINGS.values()
         parameters = scaling.get_params() if is_ours else {}
-        return {
+        state = {
             "scaling": {"method": self._method, "parameters": parameters},
             "bias": self.bias,
             "distribution": self.distribution,
@@ -631,6 +645,9 @@ class Recalibrator(Parametrised):
             "random_state": int(self.random_state),
             **{name: getattr(self, attribute) for name, attribute in _FITTED.items()},
         }
+        if self.shape_kept_ is None:  # rows that have none need no word on it
+            del state["shape_kept"]
+        return state
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Recalibrator:
@@ -685,3 +702,7 @@ class Recalibrator(Parametrised):
         is_vector = self.distribution_.dim is not None
         must = "vectors have neither bias nor bounds"
         refuse_if(is_signed and is_vector, must)
+        kept = self.shape_kept_
+        must = "a share of shapes must be kept, and vectors have none"
+        is_share = kept is not None and 0 <= kept <= 1 and not is_vector
+        refuse_if(kept is not None and not is_share, must)
