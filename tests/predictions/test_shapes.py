@@ -258,13 +258,13 @@ def test_a_bias_moves_rows_along_their_shapes():
 )
 def test_order_weights_groups_and_files_do_not_change_limits(options, tmp_path):
     given = {"groups": np.arange(400) // 2, "weights": 1 + np.arange(400) % 3}
-    p, new = lognormal(400, believed=0.7, **given), lognormal(300, seed=1, believed=0.7)
+    p, new = lognormal(400, **given), lognormal(300, seed=1)
     r = ss.Recalibrator(bounds=(0, None), **options).fit(p)
     order = np.random.default_rng(1).permutation(400)
     again = ss.Recalibrator(bounds=(0, None), **options).fit(p.take(order))
     r.save(tmp_path / "r.json")
     loaded = ss.load(tmp_path / "r.json")
-    assert loaded.shape_kept_ == r.shape_kept_
+    assert loaded.shape_kept_ == r.shape_kept_ > 0
     for other in (again, loaded, pickle.loads(pickle.dumps(r))):
         np.testing.assert_allclose(
             limits(other.apply(new)), limits(r.apply(new)), rtol=1e-9
