@@ -39,7 +39,7 @@ NumpyArray = npt.NDArray[Any]
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
 N_LEVELS = 33  # of quantiles that stand for a distribution
-ROUNDING = 1e-9  # of the width of a normal distribution, by which its quantiles differ
+ROUNDING = 1e-4  # of the width of a normal distribution, in single precision
 
 # What objects call their spread, and whether it is a variance.
 SPREADS = {
@@ -213,12 +213,14 @@ def quantiles_of_distribution(d: Any) -> Quantiles | None:
         return None
     levels = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
     columns = []
-    for level in levels.tolist():
-        try:
+    try:
+        for level in levels.tolist():
             column = check_numbers(quantile(level), "d")
-        except NotImplementedError:  # as those of PyTorch say that have no quantiles
-            return None
-        columns.append(column.reshape(len(column)))
+            columns.append(column.reshape(len(column)))
+    except Exception:  # of any library: mean and spread may do
+        if getattr(d, "mean", None) is None:
+            raise
+        return None
     q = read_quantiles(levels, np.column_stack(columns))
     normal = q.middle[:, None] + q.width[:, None] * ndtri(levels)
     off = np.abs(q.values - normal).max(axis=1)
