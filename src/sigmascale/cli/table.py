@@ -7,7 +7,7 @@ read, filtered, checked and counted by the same code.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from .._support.notices import remedies, rows_at, warn
+from .._support.notices import quiet, remedies, rows_at, warn
 from .._support.progress import working
 from .._support.text import listed, quoted
 from ..exceptions import (
@@ -665,7 +665,9 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
         is_complete = np.isfinite(table).all(axis=1)
         columns = np.full((2, len(table)), np.nan)
         if is_complete.any():
-            columns[:, is_complete] = schema.made_values(table[is_complete])
+            # of rows with truths, what is odd is told when all are read
+            with quiet() if schema.has_shape and schema.error else nullcontext():
+                columns[:, is_complete] = schema.made_values(table[is_complete])
         made = dict(zip(schema.made, columns, strict=True))
         return pl.DataFrame(made, nan_to_null=True).to_struct()
 

@@ -166,8 +166,10 @@ class Distributions:
 
     def __repr__(self) -> str:
         """Return what there is, in words."""
-        vectors = "" if self.z.dim is None else f" of {self.z.dim} components"
-        return f"Distributions of {len(self)} rows{vectors}; z is {self.z.words}."
+        kind = "" if self.z.dim is None else f" of {self.z.dim} components"
+        if self.shape is not None:
+            kind = " with shapes of their own"
+        return f"Distributions of {len(self)} rows{kind}; z is {self.z.words}."
 
     def _repr_html_(self) -> str:
         rows = np.unique(np.linspace(0, len(self) - 1, min(len(self), 10)).astype(int))
