@@ -349,7 +349,7 @@ def combined(
         if y_true is not None:
             fields["y_true"] = y_true
         elif p.error is not None:
-            fields["y_true"] = fields["y_pred"] + matrix @ p.error
+            fields["y_true"] = fields["y_pred"] + matrix @ p.residual
     elif p.error is not None:
         fields["error"] = matrix @ p.error
 

@@ -63,14 +63,7 @@ class _Candidate:
 
 def corrected(rows: Predictions, bias: Additive | None) -> Predictions:
     """Return rows whose predictions, and errors, have their bias corrected."""
-    if bias is None:
-        return rows
-    bias_of_row = bias.of_rows(rows)
-    if rows.y_pred is not None:
-        return rows._with(y_pred=rows.y_pred + bias_of_row)
-    if rows.error is not None:
-        return rows._with(error=rows.error - bias_of_row)
-    return rows
+    return rows if bias is None else rows._moved(bias.of_rows(rows))
 
 
 def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
@@ -111,7 +104,7 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     # the rows without it; what rounding leaves of an error is 0
     remaining = rows.errors - scale * chosen.out_of_fold
     remaining[np.abs(remaining) <= ROUNDING_OF_ERRORS * np.abs(rows.errors)] = 0.0
-    unbiased = rows._with(y_pred=None, y_true=None, error=remaining)
+    unbiased = rows._with(y_pred=None, y_true=None, error=remaining, shape=None)
     return LearnedBias(chosen.map, words, unbiased)
 
 

@@ -49,6 +49,20 @@ def is_one_factor(scale: Additive) -> bool:
     return not scale.tables and scale.base.is_factor
 
 
+def shape_words(kept: float | None) -> str:
+    """Return how much of the shape of rows is kept, in a sentence; nothing of none.
+
+    >>> shape_words(0.5)
+    'Half of the shape of each row is kept, by the scores of rows out of fold.'
+    """
+    if kept is None:
+        return ""
+    share = {0.0: "Nothing", 0.5: "Half", 1.0: "All"}.get(kept, f"{kept:.0%}")
+    return (
+        f"{share} of the shape of each row is kept, by the scores of rows out of fold."
+    )
+
+
 def _base_words(base: Base, level: float) -> str:
     """Return what takes the place of u: a formula, and its numbers."""
     if base.knots is not None:

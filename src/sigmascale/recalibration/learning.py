@@ -26,6 +26,7 @@ from .out_of_fold import (
     scale_out_of_fold,
 )
 from .scalings.scaling import Learned, Scaling
+from .shape_kept import share_of_shape
 from .unseen import Unseen
 
 # Of few rows a single one may decide on a power of u, which makes large ones explode.
@@ -76,6 +77,8 @@ class Fitted:
         The distribution of z.
     parts : Parts or None
         How far it is stretched in each part.
+    shape_kept : float or None
+        How much of the shapes of rows is kept, if they have some.
     unseen : Unseen
         The rows that tell the distribution, as fits without them see them.
     bias_words : str
@@ -88,6 +91,7 @@ class Fitted:
     bias: Additive | None
     distribution: ZDistribution
     parts: Parts | None
+    shape_kept: float | None
     unseen: Unseen
     bias_words: str
     cautions: tuple[str, ...]
@@ -105,6 +109,14 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         seen, which_held_out = divided(rows, choices.hold_out, choices.random_state)
         held_out = rows.take(which_held_out)
         rows = rows.take(seen)
+
+    # how much of their shapes rows keep; from there on errors are all that matters
+    shape_kept = None
+    if rows.shape is not None:
+        shape_kept = share_of_shape(rows, choices.random_state)
+        rows = rows._straightened(shape_kept)
+        if held_out is not None:
+            held_out = held_out._straightened(shape_kept)
 
     # the bias; the scale is learned from what it leaves
     bias = None
@@ -149,7 +161,16 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         cautions = cautions_of_scale(rows, scale)
         if choices.bias is None and not rows.is_vector:
             cautions += caution_of_bias(rows, scale)
-    return Fitted(learned.map, bias, distribution, parts, unseen, bias_words, cautions)
+    return Fitted(
+        learned.map,
+        bias,
+        distribution,
+        parts,
+        shape_kept,
+        unseen,
+        bias_words,
+        cautions,
+    )
 
 
 def _told_by_few(rows: Predictions, learned: Learned, choices: Choices) -> Learned:

@@ -17,13 +17,13 @@ from .._support.progress import working
 from .._support.text import quoted
 from ..exceptions import InvalidInputError
 from ..predictions.diagnostics import warn_of_oddities
-from ..predictions.ordering import in_canonical_order
+from ..predictions.ordering import canonical_order, in_canonical_order
 from ..predictions.predictions import Predictions, check_predictions
 from . import persistence
 from .additive import Additive, Axis
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .description import is_one_factor, scale_words
+from .description import is_one_factor, scale_words, shape_words
 from .distributions import (
     Bounds,
     Distributions,
@@ -38,6 +38,7 @@ from .guarantees import check_parts, parts_words
 from .learning import Choices, learn
 from .matching import (
     check_components,
+    check_shapes,
     checked_array,
     with_columns_of_fit,
 )
@@ -72,6 +73,7 @@ _FITTED = {
     "stretched_parts": "parts_",
     "fitted_rows": "fitted_rows_",
     "background": "background_",
+    "shape_kept": "shape_kept_",
     "bias_words": "_bias_words",
     "cautions": "cautions_",
 }
@@ -95,6 +97,7 @@ _FITTED = {
     stretched_parts=optional(Parts),
     fitted_rows=FittedRows,
     background=added(optional(Background), None),
+    shape_kept=added(optional(number), None),
     bias_words=text,
     cautions=many(text),
 )
@@ -149,6 +152,8 @@ class Recalibrator(Parametrised):
         The rows of the fit.
     cautions_ : tuple of str
         What to be careful about.
+    shape_kept_ : float or None
+        How much of the shape of each row is kept, if rows have shapes: 0, ½ or 1.
     out_of_fold_ : Predictions
         The rows of the fit as if it had not seen them; not of what was loaded.
     background_ : Background or None
@@ -219,6 +224,7 @@ class Recalibrator(Parametrised):
     bias_: Additive | None
     distribution_: ZDistribution
     parts_: Parts | None
+    shape_kept_: float | None
     names_: tuple[str, ...]
     n_rows_: int
     n_effective_: float
@@ -289,6 +295,7 @@ class Recalibrator(Parametrised):
         new.bias_ = fitted.bias
         new.distribution_ = fitted.distribution
         new.parts_ = fitted.parts
+        new.shape_kept_ = fitted.shape_kept
         new._unseen = p, fitted.unseen
         new._bias_words = fitted.bias_words
         new.cautions_ = fitted.cautions
@@ -408,6 +415,8 @@ class Recalibrator(Parametrised):
             raise InvalidInputError(msg)
 
         # the scale and the bias of each row, and which table of z is whose
+        fitted_share = self.fitted_rows_.share_of(rows)
+        rows = rows._with_shape_kept(self.shape_kept_ or 0.0)
         scale = self.scale_.of_rows(rows)
         unbiased = corrected(rows, self.bias_)
         z = self.distribution_
@@ -419,8 +428,9 @@ class Recalibrator(Parametrised):
             scale,
             z,
             bounds,
-            fitted_share=self.fitted_rows_.share_of(rows),
+            fitted_share=fitted_share,
             codes=codes,
+            shape=unbiased.shape,
         )
         return unbiased._with(
             columns=(scale, *p.columns[1:]),
@@ -473,9 +483,11 @@ class Recalibrator(Parametrised):
             )
             raise InvalidInputError(msg, "no-rows")
         p, unseen = fit["_unseen"]
-        rows: Predictions = unseen.rows(
-            p, fit["distribution_"], fit["parts_"], check_bounds(fit["bounds"])
-        )
+        order = canonical_order(p)
+        shaped = p._with_shape_kept(fit["shape_kept_"] or 0.0)
+        bounds = check_bounds(fit["bounds"])
+        z, parts = fit["distribution_"], fit["parts_"]
+        rows: Predictions = unseen.rows(shaped, order, z, parts, bounds)
         return rows
 
     def __getstate__(self) -> dict[str, Any]:
@@ -542,6 +554,7 @@ class Recalibrator(Parametrised):
         rows = check_predictions(p, errors=False)
         rows = with_columns_of_fit(rows, self.names_)
         check_components(rows, self.distribution_.dim)
+        check_shapes(rows, self.shape_kept_)
         for sentence, category in self._oddities(self._unlike(rows)).values():
             warn(sentence, category, stacklevel=4)
         return rows
@@ -600,6 +613,7 @@ class Recalibrator(Parametrised):
             f"{scale_words(fit.scale_, fit.names_)}.",
             f"{learned}.",
             fit._bias_words,
+            shape_words(fit.shape_kept_),
             f"The distribution of z is {fit.distribution_.words}.",
             "" if fit.parts_ is None else parts_words(fit.parts_, fit.names_),
             *fit.cautions_,
@@ -637,7 +651,7 @@ class Recalibrator(Parametrised):
         scaling: Any = fit.scaling
         is_it = type(scaling) is _OURS.get(fit._method)
         parameters = scaling.get_params() if is_it else {}
-        return {
+        state = {
             "scaling": {"method": fit._method, "parameters": parameters},
             "bias": fit.bias,
             "distribution": fit.distribution,
@@ -647,6 +661,9 @@ class Recalibrator(Parametrised):
             "random_state": int(fit.random_state),
             **{name: getattr(fit, attribute) for name, attribute in _FITTED.items()},
         }
+        if fit.shape_kept_ is None:  # rows that have none need no word on it
+            del state["shape_kept"]
+        return state
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Recalibrator:
@@ -702,3 +719,7 @@ class Recalibrator(Parametrised):
         is_vector = self.distribution_.dim is not None
         must = "vectors have neither bias nor bounds"
         refuse_if(is_signed and is_vector, must)
+        kept = self.shape_kept_
+        must = "a share of shapes must be kept, and vectors have none"
+        is_share = kept is not None and 0 <= kept <= 1 and not is_vector
+        refuse_if(kept is not None and not is_share, must)

@@ -29,7 +29,7 @@ from ..paper.references import Squares, simulated_squares, stream_from
 from ..predictions.bins import bins_of, cut, cut_positions
 from ..predictions.predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .losses import claimed
+from .losses import claimed_of_errors
 
 CurveKind = Literal["interval", "quantile"]
 ErrorStatistic = Literal["rmse", "mae"]
@@ -43,7 +43,7 @@ def depths_of(p: Predictions, kind: CurveKind) -> Floats:
     """Return the lowest level at which the interval, or quantile, holds each truth."""
     if kind == "quantile":
         check_predictions(p, vectors=False)
-    distributions, truth = claimed(p)
+    distributions, truth = claimed_of_errors(p)
     pit = distributions.pit(truth)
     return pit if kind == "quantile" or p.is_vector else np.abs(2 * pit - 1)
 
@@ -310,7 +310,7 @@ def pit_histogram(
     if n_bins is None:
         n_bins = min(MOST_DRAWN_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
     n_bins = check_count(n_bins, "n_bins")
-    distributions, truth = claimed(p)
+    distributions, truth = claimed_of_errors(p)
     pit = distributions.pit(truth)
     counts, edges = np.histogram(pit, n_bins, (0, 1), weights=p.weights)
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..._support.checks import check_fraction
 from ..._support.text import listed, quoted, shorten
 from ...exceptions import ColumnError
-from ..forms import of_quantiles
+from ..forms import read_quantiles
 from .read import Schema
 
 PYTHON = {
@@ -182,7 +182,7 @@ def _made_of(
         order = np.argsort(levels)
         columns = [columns[i] for i in order]
         levels = [levels[i] for i in order]
-        of_quantiles(levels, [levels])  # refuses levels that tell no uncertainty
+        read_quantiles(levels, [levels])  # refuses levels that tell no uncertainty
     return tuple(dict.fromkeys(columns)), tuple(levels)
 
 
