@@ -88,6 +88,25 @@ def ngboost():
     return {"ngb": made(n_estimators=60, verbose=False).fit(X_LEARN, Y_LEARN)}
 
 
+def tabpfn():
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(50, min_samples_leaf=3, random_state=0)
+    forest.fit(X_LEARN, Y_LEARN)
+
+    class Criterion:  # what tells quantiles of logits, here of sorted members
+        def icdf(self, logits, left_prob):
+            return np.quantile(logits, left_prob, axis=1)
+
+    class Regressor:
+        def predict(self, X, output_type):
+            assert output_type == "full"
+            members = np.array([tree.predict(X) for tree in forest.estimators_])
+            return {"criterion": Criterion(), "logits": members.T, "mean": 0}
+
+    return {"model": Regressor()}
+
+
 def quantile_forest():
     made = pytest.importorskip("quantile_forest").RandomForestQuantileRegressor
     return {"model": made(30, random_state=0).fit(X_LEARN, Y_LEARN)}
@@ -251,6 +270,7 @@ CLIENTS = {
     "XGBoost": xgboost,
     "CatBoost": catboost,
     "NGBoost": ngboost,
+    "TabPFN": tabpfn,
     "quantile-forest": quantile_forest,
     "statsmodels: regression": least_squares,
     "statsmodels: time series": series,

@@ -134,12 +134,18 @@ class Apply(UncertaintyRoles, Reading):
                 f"there is a column {quoted(taken[0])} already. Choose another with "
                 "--name."
             )
+        shape = {}
+        if schema.has_shape:
+            for name, level in zip(schema.made_of, schema.levels, strict=True):
+                shape[f"{name} {PLACE}"] = level
+                typed[f"{name} {PLACE}"] = rows.number(name)
         lazy = frames.apply(
             recalibrator,
             rows.frame.with_columns(**typed),
             y_std=names[0],
             features=names[1:],
             y_pred=prediction,
+            shape=shape,
             quantiles=self.quantiles,
             interval=self.coverage,
             name=u,

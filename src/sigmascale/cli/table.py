@@ -564,10 +564,13 @@ class InputTable:
     def predictions(self) -> Predictions:
         """Return the rows, or a sample of very many, as everything takes them."""
         # what is made of others, and roots of variances, are there already
-        schema = replace(
-            self.schema, is_variance=False, made_of=(), levels=(), min_std=None
-        )
-        columns = [column.alias(name) for name, column in self._used().items()]
+        schema = replace(self.schema, is_variance=False, min_std=None)
+        used = self._used()
+        if schema.has_shape:
+            used |= {name: self.rows.number(name) for name in schema.made_of}
+        else:
+            schema = replace(schema, made_of=(), levels=())
+        columns = [column.alias(name) for name, column in used.items()]
         frame = self.rows.frame.select(columns)
         with self.told(), reading(self.files):
             if not self.is_large:
@@ -676,6 +679,7 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
         is_complete = np.isfinite(table).all(axis=1)
         columns = np.full((2, len(table)), np.nan)
         if is_complete.any():
+            # of rows with truths, what is odd is told when all are read
             with quiet():
                 columns[:, is_complete] = schema.made_values(table[is_complete])
         made = dict(zip(schema.made, columns, strict=True))

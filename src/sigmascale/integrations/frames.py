@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -105,6 +106,7 @@ def apply(
     y_std: str | None = None,
     features: Sequence[str] | None = None,
     y_pred: str | None = None,
+    shape: Mapping[str, float] | None = None,
     quantiles: Sequence[float] = (),
     interval: float | None = None,
     name: str | None = None,
@@ -133,6 +135,10 @@ def apply(
     y_pred : str, optional
         The column of predictions. Where the recalibrator knows a bias, their corrected
         values become a column, its name with "_recalibrated".
+    shape : dict of str to float, optional
+        The columns of quantiles that rows are made of, with their levels, in order, if
+        it was fitted to such rows: see :meth:`sigmascale.Predictions.from_quantiles`.
+        `y_pred` and `y_std` are their median and width.
     quantiles : list of float, optional
         Levels whose quantiles become columns: `name` with "_q0.05" and so on. They are
         those of the truth, or without `y_pred` those of the error.
@@ -161,6 +167,7 @@ def apply(
     {'u': [1.0, 3.0], 'u_recalibrated': [2.0, 6.0]}
     """
     check_is_fitted(recalibrator)
+    recalibrator = copy(recalibrator)  # rows may be read after it was fitted anew
     names = recalibrator.names_
     given = names[1:] if features is None else tuple(features)
     if len(given) != len(names) - 1:
@@ -192,6 +199,7 @@ def apply(
         ),
         labelled=frozenset(columns[k] for k in recalibrator.labelled_),
         y_pred=y_pred,
+        shape=dict(shape or {}),
         quantiles=tuple(quantiles),
         interval=interval,
         name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
@@ -395,6 +403,8 @@ class _Batches:
         Those of labels.
     y_pred : str or None
         The column of predictions.
+    shape : dict of str to float
+        The columns of quantiles, with their levels.
     quantiles : tuple of float
         Levels.
     interval : float or None
@@ -411,6 +421,7 @@ class _Batches:
     columns: tuple[str | None, ...]
     labelled: frozenset[str]
     y_pred: str | None
+    shape: dict[str, float]
     quantiles: tuple[float, ...]
     interval: float | None
     name: str
@@ -430,7 +441,7 @@ class _Batches:
     @cached_property
     def inputs(self) -> list[str]:
         """The columns that are read, each once."""
-        names = dict.fromkeys([*self.columns, self.y_pred])
+        names = dict.fromkeys([*self.columns, self.y_pred, *self.shape])
         return [name for name in names if name is not None]
 
     @cached_property
@@ -463,6 +474,13 @@ class _Batches:
 
     def check(self, kinds: nw.Schema) -> None:
         """Refuse columns that are not there, or hold no numbers where they must."""
+        if self.recalibrator.shape_kept_ and not self.shape and len(self.outputs) > 1:
+            msg = (
+                "The recalibrator keeps the shapes of rows, which quantiles, intervals "
+                "and corrected predictions need. Pass the columns that rows are made "
+                "of: shape={'q05': 0.05, ...}; or take uncertainties alone."
+            )
+            raise InvalidInputError(msg, "shapes-of-rows")
         for name in self.inputs:
             if name not in kinds:
                 msg = (
@@ -573,6 +591,10 @@ class _Batches:
                 features[in_fit] = columns[name]
         y_pred = None if self.y_pred is None else columns[self.y_pred]
         rows = Predictions(y_pred, u, features=features)
+        if self.shape:
+            given = np.column_stack([columns[name] for name in self.shape])
+            levels = np.array(list(self.shape.values()))
+            rows = rows._shaped(levels, np.sort(given, axis=1))
         unlike.append(self.recalibrator._unlike(rows))
 
         # what is said of them, in the order of `outputs`

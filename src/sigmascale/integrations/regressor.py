@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -178,8 +179,10 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         self
         """
+        new = copy(self)  # which learns: this one stays as it is until all is learned
+
         # input of one length
-        validate_data(self, X, y, skip_check_array=True)
+        validate_data(new, X, y, skip_check_array=True)
         target = column_or_1d(y, warn=True)
         target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
         X, groups, weights = indexable(X, groups, sample_weight)
@@ -212,20 +215,20 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
 
         # where it tells no uncertainty, one number for all rows
-        self.std_ = None
+        new.std_ = None
         if u is None:
-            self.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
-            u = np.full(rows.size, self.std_)
+            new.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
+            u = np.full(rows.size, new.std_)
         _check_positive(u, regressor)
-        self.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
+        new.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
 
         # out-of-fold rows as Predictions, which the recalibrator learns from
         if groups is not None:
             groups = _safe_indexing(groups, rows)
         elif np.unique(rows).size < rows.size:
             groups = rows  # some of which were tested repeatedly
-        self.features_ = self._features(X, recalibrator, has_std=has_std)
-        self.predictions_ = self._rows(
+        new.features_ = new._features(X, recalibrator, has_std=has_std)
+        new.predictions_ = new._rows(
             _safe_indexing(X, rows),
             y_pred,
             u,
@@ -233,8 +236,9 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             groups=groups,
             weights=None if weights is None else _safe_indexing(weights, rows),
         )
-        self.recalibrator_ = _fitted_quietly(recalibrator, self.predictions_)
-        self.regressor_ = fitted
+        new.recalibrator_ = _fitted_quietly(recalibrator, new.predictions_)
+        new.regressor_ = fitted
+        self.__dict__ = new.__dict__
         return self
 
     def predict(self, X: Any) -> Any:
@@ -249,8 +253,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        self._check_columns(X)
-        return self.regressor_.predict(X)
+        fit = self._fit(X)
+        return fit.regressor_.predict(X)
 
     def predict_std(self, X: Any) -> Floats:
         """Return recalibrated uncertainties.
@@ -264,8 +268,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        rows = self.to_predictions(X)  # refuses what was not fitted
-        u: Floats = self.recalibrator_.predict(rows)
+        fit = self._fit(X)
+        u: Floats = fit.recalibrator_.predict(fit.to_predictions(X))
         return u
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -296,8 +300,9 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Distributions
         """
-        rows = self.to_predictions(X)  # refuses what was not fitted
-        distributions: Distributions = self.recalibrator_.apply(rows).distributions
+        fit = self._fit(X)
+        rows = fit.recalibrator_.apply(fit.to_predictions(X))
+        distributions: Distributions = rows.distributions
         return distributions
 
     def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
@@ -319,11 +324,11 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Predictions
         """
-        self._check_columns(X)
-        y_pred, u = predict_with_std(self.regressor_, X)
+        fit = self._fit(X)
+        y_pred, u = predict_with_std(fit.regressor_, X)
         if u is None:
-            u = np.full(y_pred.size, self.std_)
-        return self._rows(X, y_pred, u, y_true=y, **others)
+            u = np.full(y_pred.size, fit.std_)
+        return fit._rows(X, y_pred, u, y_true=y, **others)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn that input is what the regressor takes."""
@@ -368,16 +373,21 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             splitter = kind(splitter, shuffle=True, random_state=self.random_state)
         return list(check_cv(splitter).split(X, y, groups))
 
-    def _check_columns(self, X: Any) -> None:
-        """Compare the number and names of columns with those seen in `fit`."""
+    def _fit(self, X: Any) -> Self:
+        """Return what one fit has learned, whose columns these are.
+
+        Another thread may fit this object anew meanwhile, and not the copy.
+        """
         check_is_fitted(self)
-        if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
+        fit = copy(self)
+        if getattr(X, "ndim", 2) == 1 and hasattr(fit, "n_features_in_"):
             msg = (
-                f"X must be a table of {self.n_features_in_} columns; found shape "
+                f"X must be a table of {fit.n_features_in_} columns; found shape "
                 f"{X.shape}. Reshape your data: one row is X.reshape(1, -1)."
             )
             raise InvalidInputError(msg)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        validate_data(fit, X, skip_check_array=True, reset=False)
+        return fit
 
     def _refuse_ensemble_of_one(self) -> None:
         """Refuse `ensemble` where the regressor was fitted before."""

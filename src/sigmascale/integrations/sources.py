@@ -22,7 +22,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._support.checks import Floats
 from ..exceptions import InvalidInputError
-from ..predictions.forms import of_quantiles
+from ..predictions.forms import read_quantiles
 
 FITTED_LEVELS = (0.05, 0.5, 0.95)  # that a regressor of one quantile is fitted at
 
@@ -146,7 +146,7 @@ def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
     # the width of quantiles; those that cross are put in order
     if _takes(regressor, "quantiles"):
         in_order = np.sort(regressor.predict(X, quantiles=list(FITTED_LEVELS)), axis=1)
-        _, u = of_quantiles(FITTED_LEVELS, in_order)
+        u = read_quantiles(FITTED_LEVELS, in_order).width
         return regressor.predict(X), u
 
     # a standard deviation that it tells, or the spread of its members

@@ -64,14 +64,7 @@ class _Candidate:
 
 def corrected(rows: Predictions, bias: Additive | None) -> Predictions:
     """Return rows whose predictions, and errors, have their bias corrected."""
-    if bias is None:
-        return rows
-    bias_of_row = bias.of_rows(rows)
-    if rows.y_pred is not None:
-        return rows._with(y_pred=rows.y_pred + bias_of_row)
-    if rows.error is not None:
-        return rows._with(error=rows.error - bias_of_row)
-    return rows
+    return rows if bias is None else rows._moved(bias.of_rows(rows))
 
 
 def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
@@ -112,7 +105,7 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     # the rows without it; what rounding leaves of an error is 0
     remaining = rows.errors - scale * chosen.out_of_fold
     remaining[np.abs(remaining) <= ROUNDING_OF_ERRORS * np.abs(rows.errors)] = 0.0
-    unbiased = rows._with(y_pred=None, y_true=None, error=remaining)
+    unbiased = rows._with(y_pred=None, y_true=None, error=remaining, shape=None)
     return LearnedBias(chosen.map, words, unbiased)
 
 
@@ -186,11 +179,11 @@ def _folds(rows: Predictions, size: Floats, seed: int) -> Ints:
     if rows.time is None:
         return make_folds(size, rows, seed)
     place = np.empty(rows.n_rows)
-    place[np.argsort(rows.time, kind="stable")] = np.arange(rows.n_rows)
+    place[np.argsort(rows.time, kind="stable")] = np.arange(rows.n_rows)  # as given
     if rows.groups is not None:  # a group stands where its first row does
         first_place = np.full(int(rows.groups.max()) + 1, np.inf)
         np.minimum.at(first_place, rows.groups, place)
         place = first_place[rows.groups]
     # equal places stay together
-    rank = np.searchsorted(np.sort(place), place)
+    rank = np.searchsorted(np.sort(place), place)  # whole numbers
     return np.asarray(rank * N_FOLDS // rows.n_rows)

@@ -19,6 +19,7 @@ import numpy as np
 from .._support import numerals
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result
+from ..predictions.ordering import order_of
 from ..predictions.predictions import Predictions
 from .additive import Additive, Table
 from .persistence import floats, many, number, refuse_if, stored
@@ -144,7 +145,7 @@ class Explanation(Result):
     def _cells(self) -> Cells:
         # columns that matter most, on average over rows
         strength = np.abs(np.log(self.factors)).mean(axis=0)
-        most = [k for k in np.argsort(-strength, kind="stable")[:5] if strength[k] > 0]
+        most = [k for k in order_of(-strength)[:5] if strength[k] > 0]
         by_column = [f"× {self.names[k]}" for k in most]
         head = ("row", "u", "= typical", *by_column, "inside")
         rows = []

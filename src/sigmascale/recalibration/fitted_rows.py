@@ -174,7 +174,7 @@ class FittedRows:
         # about so many of the smallest; rows that are the same are all among them
         largest = min(1.0, MOST_HASHED / hashes.size) * 2.0**HASH_BITS
         smallest = hashes[hashes < largest]
-        distinct = np.unique(smallest)
+        distinct = np.unique(smallest)  # whole numbers
         are_distinct = distinct.size > DISTINCT * smallest.size
         return cls(
             columns=tuple(columns),
@@ -214,6 +214,7 @@ class FittedRows:
             return 0.0
         hashes = _salted(_unsalted(p), self.salt)
         sampled = hashes[hashes <= self.hashes[-1]]
+        # whole numbers
         return float(np.isin(sampled, self.hashes).mean()) if sampled.size else 0.0
 
     def holds(self, p: Predictions) -> Bools:
@@ -311,7 +312,7 @@ def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
     categories = p.categories[position]
     if categories is None:
         return ()
-    present = np.unique(p.columns[position].astype(np.int64))
+    present = np.unique(p.columns[position].astype(np.int64))  # whole numbers
     if present.size > MOST_KEPT_LABELS:
         return ()
     return tuple(categories[code] for code in present)

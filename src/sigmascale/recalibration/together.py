@@ -126,7 +126,7 @@ def together(
     places = [_places(q) for q in unseen.values()]
     shared = places[0]
     for other in places[1:]:
-        shared = np.intersect1d(shared, other)
+        shared = np.intersect1d(shared, other)  # whole numbers
     if not shared.size:
         msg = (
             "`recalibrators` must be fitted to the same rows: with `hold_out`, other "
@@ -139,8 +139,8 @@ def together(
     for q, place in zip(unseen.values(), places, strict=True):
         middle, half = _middle_and_half(q, coverage)
         stretch = np.abs(q.target - middle) / half
-        order = np.argsort(place)
-        of_shared = order[np.searchsorted(place, shared, sorter=order)]
+        order = np.argsort(place)  # whole numbers
+        of_shared = order[np.searchsorted(place, shared, sorter=order)]  # whole numbers
         worst = np.maximum(worst, stretch[of_shared])
     rank = int(np.ceil((worst.size + 1) * coverage))
     stretch_of_all = float(np.sort(worst)[rank - 1]) if rank <= worst.size else np.inf

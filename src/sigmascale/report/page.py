@@ -275,7 +275,9 @@ def _facts(last: Validation) -> str:
 def _within(stages: list[Validation]) -> str:
     """Return what the 95 % intervals that are claimed hold."""
     rows = stages[-1].rows
-    of = "learned" if rows.distributions is not None else "normal"
+    of = "normal" if rows.shape is None else "given"
+    if rows.distributions is not None:
+        of = "learned"
     what = "balls (errors are vectors)" if rows.is_vector else "intervals"
     words = f"The 95\u00a0% {what} of the {of} distributions hold"
     held = [percent(stage.scores.coverage[0.95]) for stage in stages]

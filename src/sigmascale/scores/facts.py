@@ -191,6 +191,7 @@ def _rank_correlation(p: Predictions) -> float:
 
 def _ranks(values: Floats) -> Floats:
     """Return the ranks of numbers; equal ones have the mean of theirs."""
+    # rounded
     _, code, counts = np.unique(values, return_inverse=True, return_counts=True)
     last_rank = np.cumsum(counts)
     mean_rank = last_rank - (counts - 1) / 2

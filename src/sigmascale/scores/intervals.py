@@ -300,4 +300,4 @@ def renumbered(groups: Ints | None, which: Bools | Ints) -> Ints | None:
     """Return the numbers of the groups of some rows, without gaps."""
     if groups is None:
         return None
-    return np.unique(groups[which], return_inverse=True)[1]
+    return np.unique(groups[which], return_inverse=True)[1]  # whole numbers

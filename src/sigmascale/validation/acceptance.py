@@ -175,7 +175,10 @@ def accept(
     values = p.y_std if ranking == "u" else risk(p, limit)
     order = np.argsort(values, kind="stable")
     ranked = values[order]
-    size = np.sqrt(p.squared_error * p.dim)[order]
+    size = np.sqrt(p.squared_error * p.dim)
+    if p.shape is not None:
+        size = np.abs(p.residual)  # straightened errors have no unit
+    size = size[order]
     is_beyond = size > limit
     w = np.ones(p.n_rows) if p.weights is None else p.weights[order]
     group = np.arange(p.n_rows) if p.groups is None else p.groups[order]

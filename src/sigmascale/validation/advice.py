@@ -428,4 +428,5 @@ def _right(p: Predictions, rng: np.random.Generator) -> Predictions:
     source = shuffles(p.n_rows, p.groups, 1, rng)[:, 0]
     shuffled = z[source] / math.sqrt(max(mean, 1e-300))
     error = (shuffled.T * p.y_std).T
-    return p._with(error=error, y_true=None, y_pred=None, distributions=None)
+    unknown = dict.fromkeys(("y_true", "y_pred", "distributions", "shape"))
+    return p._with(error=error, **unknown)

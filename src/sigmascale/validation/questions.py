@@ -23,8 +23,8 @@ from scipy import special
 from .._support.checks import Bools, Floats, Ints
 from .._support.notices import quiet
 from ..predictions.predictions import Predictions
-from ..recalibration.distributions import Distributions
 from ..scores.intervals import Mean, renumbered, size_interval, some_of, sums_of
+from ..scores.losses import claimed_of_errors
 from ..scores.student import StudentProfile
 from .variables import Variable
 
@@ -107,7 +107,7 @@ class Values:
         """
         rows = self.rows
         with quiet():  # of levels beyond the rows of a table
-            distributions = rows.distributions or Distributions.normal(rows)
+            distributions, target = claimed_of_errors(rows)
             if rows.is_vector:
                 lengths: Floats = np.sqrt(rows.squared_error * rows.dim)
                 radii = distributions.radius(self.level)
@@ -116,7 +116,7 @@ class Values:
         is_finite = np.isfinite(low) & np.isfinite(high)
         low = np.where(is_finite, low, 0.0)
         high = np.where(is_finite, high, 0.0)
-        distances = np.abs(rows.target - (low + high) / 2)
+        distances = np.abs(target - (low + high) / 2)
         stretch = 2 * distances / np.maximum(high - low, 1e-300)
         return np.where(is_finite, stretch, 0.0)
 
