@@ -69,8 +69,8 @@ class Reaches:
             )
             return cls(0.0, radius, radius)
         median = float(table.within(np.array([0.5]))[0])
-        low = table.within((1 - STRETCHED_COVERAGES) / 2 - ROUNDING_OF_LEVELS)
-        high = table.within((1 + STRETCHED_COVERAGES) / 2 + ROUNDING_OF_LEVELS)
+        low = table.within((1 - STRETCHED_COVERAGES) / 2)
+        high = table.within((1 + STRETCHED_COVERAGES) / 2)
         # a side without any extent takes that of the other
         far_below = float(median - table.values[0])
         far_above = float(table.values[-1] - median)
