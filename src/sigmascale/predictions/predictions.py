@@ -48,6 +48,7 @@ from .._support.notices import rows_at, warn
 from .._support.numerals import number
 from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+from .dates import words_of_time
 from .forms import (
     N_LEVELS,
     of_distribution,
@@ -143,7 +144,7 @@ class Predictions:
         "distributions",
         "shape",
     )
-    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW)
+    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW, "time_words")
 
     columns: tuple[Column, ...]  # u, and features as float64 or int codes
     names: tuple[str, ...]  # "u", and those of the features
@@ -157,6 +158,7 @@ class Predictions:
     places: Ints | None  # where rows were in the table, if some were left out
     distributions: Any
     shape: Shapes | None
+    time_words: str | None  # why rows seem to lie in the order of a time not given
 
     def __init__(
         self,
@@ -219,6 +221,7 @@ class Predictions:
             categories=(None, *(labels for _, labels in typed.values())),
             groups=None if groups is None else group_codes(groups, u),
             time=None if time is None else check_time(time, u),
+            time_words=words_of_time(groups, typed) if time is None else None,
             **checked,
         )
 

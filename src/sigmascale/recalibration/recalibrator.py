@@ -112,7 +112,7 @@ class Recalibrator(Parametrised):
     Parameters
     ----------
     scaling : Scaling, optional
-        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 10,000
+        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 400
         rows, if rows out of fold gain from it, and else u times one factor.
     bias : {None, "constant", "auto"}, default None
         Whether the bias of predictions is corrected: not at all; by one number times
