@@ -383,3 +383,11 @@ def test_the_command_line_gives_what_python_gives(sigmascale, tmp_path):
     for name, values in (("low", low), ("high", high)):
         np.testing.assert_allclose(written[f"u_recalibrated_{name}"], values, rtol=1e-9)
     np.testing.assert_allclose(written["recalibrated"], q.y_pred, rtol=1e-9)
+
+
+def test_pictures_of_atoms_are_flat_as_their_errors_are_drawn_within_them():
+    p = rain(4000, levels=FINE)
+    histogram = ss.scores.pit_histogram(p, n_bins=10)
+    assert np.abs(histogram.density - 1).max() < 0.2
+    of_values = np.histogram(ss.Distributions.normal(p).pit(p.y_true), 10, (0, 1))[0]
+    assert np.abs(of_values / 400 - 1).max() > 0.3  # the middles of steps
