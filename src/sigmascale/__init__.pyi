@@ -20,7 +20,8 @@ from .recalibration.scalings import (
     TemperatureScaling,
 )
 from .scores.comparison import compare
-from .validation.advice import rows_needed, validate
+from .validation.advice import validate
+from .validation.planning import rows_needed
 from .validation.validation import Validation
 
 __all__ = [

@@ -1,0 +1,343 @@
+"""Columns in cells: their parts, which T is about, and the runs that a search looks at.
+
+Each column is cut once into at most 60 cells of equal weight; equal values are never
+parted. Parts and runs are sums of neighbouring cells, so that one count by cell gives
+the sums of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats, Ints
+from .._support.labels import label_text
+from .._support.text import shorten
+from .._support.weighting import WeightLine
+from .values import Values
+
+N_CELLS = 60  # of a number: parts and ends of runs are some of their ends
+N_BLOCKS = 20  # between whose ends runs reach: with 15, half of the tenths are missed
+N_PARTS = 5
+FEWEST = 20  # rows in effect of a region, and units of a set
+FEW_VALUES = 20  # distinct values of a number, up to which each is a cell
+RARE_SHARE = 0.01  # of the rows with rare labels, from which they are one part
+RARE = "rare labels"
+TIME = "time"
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column in cells, and the regions that are made of them.
+
+    Attributes
+    ----------
+    name : str
+        What it is called: "u", a feature, "time", or a combination.
+    code : array of int, shape (n,)
+        The cell of each row; −1 where it says nothing of a row.
+    share : array of shape (n_cells,)
+        The share of the weight in each cell.
+    parts : tuple of arrays of int
+        Disjoint regions that T is about, as their cells.
+    runs : tuple of arrays of int
+        Regions that the search looks at, too.
+    short_runs : tuple of arrays of int
+        Runs of one or two cells.
+    low, high : arrays of shape (n_cells,), or None
+        The smallest and the largest number of each cell.
+    labels : tuple of str, or None
+        The label of each cell.
+    left_out : float
+        The share of the rows whose labels are too rare to be tested alone.
+    is_date : bool
+        Whether numbers are microseconds since 1970.
+    is_time : bool
+        Whether it is the time of the rows, not a feature.
+    """
+
+    name: str
+    code: Ints
+    share: Floats
+    parts: tuple[Ints, ...]
+    runs: tuple[Ints, ...]
+    short_runs: tuple[Ints, ...] = ()
+    low: Floats | None = None
+    high: Floats | None = None
+    labels: tuple[str, ...] | None = None
+    left_out: float = 0.0
+    is_date: bool = False
+    is_time: bool = False
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells."""
+        return self.share.size
+
+    def condition(self, cells: Ints) -> Condition:
+        """Return what rows in some cells have in common."""
+        if self.labels is not None:
+            return Condition(self.name, labels=tuple(self.labels[i] for i in cells))
+        assert self.low is not None
+        assert self.high is not None
+        low: Any = self.low[cells[0]].item()
+        high: Any = self.high[cells[-1]].item()
+        is_value = low == high
+        if self.is_date:
+            low, high = date_text(low), date_text(high)
+        if not is_value:
+            low = None if cells[0] == 0 else low
+            high = None if cells[-1] == self.n_cells - 1 else high
+        return Condition(self.name, low, high)
+
+    def cells_of(self, condition: Condition) -> Ints:
+        """Return the cells of which all rows fulfil a condition."""
+        if self.labels is not None:
+            return np.flatnonzero(np.isin(self.labels, condition.labels))
+        assert self.low is not None
+        assert self.high is not None
+        low, high = condition.low, condition.high
+        if self.is_date:
+            low, high = (None if x is None else _microseconds(x) for x in (low, high))
+        is_in = np.ones(self.n_cells, dtype=np.bool_)
+        if low is not None:
+            is_in &= self.low >= low
+        if high is not None:
+            is_in &= self.high <= high
+        return np.flatnonzero(is_in)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What some rows have in common: a range of a column, or labels of it.
+
+    Attributes
+    ----------
+    column : str
+        "u", a feature, "time", "x0 − x1" of ranks, or "combinations" for the error that
+        trees expect.
+    low, high : float, str or None
+        The limits of the range, both within it; None where it is open. Text is a date.
+    labels : tuple of str
+        The labels.
+    """
+
+    column: str
+    low: Any = None
+    high: Any = None
+    labels: tuple[str, ...] = field(default=())
+
+    @property
+    def text(self) -> str:
+        """The condition in words."""
+        if self.labels:
+            return label_words(self.column, *self.labels)
+        return range_words(self.column, self.low, self.high)
+
+
+# -- columns in cells ------------------------------------------------------------------
+
+
+def columns_of(values: Values) -> list[Column]:
+    """Return u, the features and the time of the rows, in cells."""
+    rows = values.rows
+    columns = []
+    for name, x, labels in zip(rows.names, rows.columns, rows.categories, strict=True):
+        if labels is None:
+            columns.append(column_of_numbers(name, x, values.w, values.n_eff))
+        else:
+            columns.append(_column_of_labels(name, x, labels, values))
+    if rows.time is not None and rows.time.min() < rows.time.max():
+        is_date = rows.time.dtype.kind == "M"
+        x = (
+            rows.time.astype("datetime64[us]").astype(np.int64)
+            if is_date
+            else rows.time
+        )
+        name = TIME if TIME not in rows.names else f"{TIME} of the rows"
+        column = column_of_numbers(name, x.astype(np.float64), values.w, values.n_eff)
+        columns.append(replace(column, is_date=is_date, is_time=True))
+    return columns
+
+
+def column_of_numbers(
+    name: str,
+    x: Floats,
+    w: Floats,
+    n_eff: float,
+    *,
+    n_blocks: int = N_BLOCKS,
+    has_short_runs: bool = True,
+) -> Column:
+    """Cut numbers into cells of about equal weight; few values are cells one by one."""
+    # the numbers in order, and those at which cells of equal weight begin
+    if (w == 1).all():
+        ordered = np.sort(x)
+        first = np.arange(1, N_CELLS) * x.size // N_CELLS
+    else:
+        order = np.argsort(x, kind="stable")
+        ordered = x[order]
+        line = WeightLine(w[order])
+        first = line.after(np.arange(1, N_CELLS) / N_CELLS * line.total)
+    is_new = np.append(True, ordered[1:] > ordered[:-1])
+    by_value = np.count_nonzero(is_new) <= FEW_VALUES
+    starts = ordered[is_new] if by_value else np.unique(ordered[first])
+    starts = starts[starts > ordered[0]]
+    code = np.searchsorted(starts, x, side="right")
+    begin = np.append(0, np.searchsorted(ordered, starts))
+    end = np.append(begin[1:], x.size) - 1
+    share = np.bincount(code, w, starts.size + 1) / w.sum()
+
+    # parts are fifths, or values; runs reach from an end of a block to another
+    cells = np.arange(share.size)
+    middle = np.cumsum(share) - share / 2
+
+    def blocks(n: int) -> Ints:
+        return cells if by_value else np.minimum((middle * n).astype(np.int64), n - 1)
+
+    part = _joined(blocks(N_PARTS), share, _least_share(n_eff))
+    ends = [*np.flatnonzero(np.diff(blocks(n_blocks), prepend=-1)), share.size]
+    runs = [cells[i:j] for i, j in combinations(ends, 2) if j - i < share.size]
+    short_runs = []
+    if has_short_runs and not by_value:
+        for n in (1, 2):
+            short_runs += [cells[i : i + n] for i in cells[: cells.size + 1 - n]]
+    return Column(
+        name,
+        code,
+        share,
+        parts=tuple(np.flatnonzero(part == k) for k in range(part.max() + 1)),
+        runs=tuple(runs),
+        short_runs=tuple(short_runs),
+        low=ordered[begin],
+        high=ordered[end],
+    )
+
+
+def _column_of_labels(
+    name: str, x: Ints, labels: Sequence[Any], values: Values
+) -> Column:
+    """Make a cell of each label; those with too few rows to be a region share one."""
+    w, n_eff = values.w, values.n_eff
+    share = np.bincount(x, w, len(labels)) / w.sum()
+    is_rare = share < FEWEST / n_eff * (1 - 1e-9)
+    used, code = np.unique(
+        np.where(is_rare, len(labels), np.arange(len(labels)))[x], return_inverse=True
+    )
+    texts = [*map(label_text, labels), RARE]
+    share = np.bincount(code, w, used.size) / w.sum()
+
+    # parts are the frequent labels, and all others together
+    is_alone = (share >= _least_share(n_eff) * (1 - 1e-9)) & (used < len(labels))
+    parts = [np.array([i]) for i in np.flatnonzero(is_alone)]
+    others = float(share[~is_alone].sum())
+    is_part = others >= max(RARE_SHARE, FEWEST / n_eff)
+    if is_part:
+        parts.append(np.flatnonzero(~is_alone))
+    is_large = others > 1 / N_PARTS and np.count_nonzero(~is_alone) > 1
+    is_missed = not is_part and others > RARE_SHARE
+    return Column(
+        name,
+        code,
+        share,
+        parts=tuple(parts),
+        runs=tuple(np.array([i]) for i in range(used.size)) if used.size > 1 else (),
+        labels=tuple(texts[i] for i in used),
+        left_out=others if is_large or is_missed else 0.0,
+    )
+
+
+def _least_share(n_eff: float) -> float:
+    """Return the least share of a part: a quarter of a fifth, and `FEWEST` rows."""
+    return max(0.25 / N_PARTS, FEWEST / n_eff)
+
+
+def _joined(part: Ints, share: Floats, least: float) -> Ints:
+    """Let each part with less than the least share join its smaller neighbour."""
+    part = np.unique(part, return_inverse=True)[1]
+    while part.max() > 0:
+        size = np.bincount(part, share)
+        i = int(np.argmin(size))
+        if size[i] >= least * (1 - 1e-9):
+            break
+        neighbours = [k for k in (i - 1, i + 1) if 0 <= k < size.size]
+        part[part == i] = min(neighbours, key=lambda k: size[k])
+        part = np.unique(part, return_inverse=True)[1]
+    return part
+
+
+# -- in words ------------------------------------------------------------------------
+
+
+def _text_of(end: float | None, words: Callable[[float], str]) -> str | None:
+    """Return an end of a range in words, if it is not open."""
+    return None if end is None else words(end)
+
+
+def date_text(x: float) -> str:
+    """Return microseconds since 1970 as a date, with the time of day if it has one.
+
+    >>> date_text(0.0), date_text(3.6e9)
+    ('1970-01-01', '1970-01-01T01:00')
+    """
+    at = np.datetime64(round(x), "us")
+    if at == at.astype("datetime64[D]"):
+        return str(at.astype("datetime64[D]"))
+    return str(at.astype("datetime64[m]"))
+
+
+def _microseconds(text: str) -> int:
+    """Return a date in microseconds since 1970."""
+    return int(np.datetime64(text, "us").astype(np.int64))
+
+
+def range_words(name: str, low: float | None, high: float | None) -> str:
+    """Return a range of a variable in words; it is open where a limit is None.
+
+    >>> range_words("mass", 3.0, None), range_words("mass", 3.0, 4.5123)
+    ('mass above 3', 'mass between 3 and 4.51')
+    """
+    name = shorten(name, 30)
+    start = _text_of(low, number)
+    end = _text_of(high, number)
+    if start is None and end is None:
+        return f"all {name}"
+    if start is None:
+        return f"{name} below {end}"
+    if end is None:
+        return f"{name} above {start}"
+    if low == high:
+        return f"{name} = {start}"
+    # numbers that differ may look the same to three digits
+    return (
+        f"{name} near {start}" if start == end else f"{name} between {start} and {end}"
+    )
+
+
+def label_words(name: str, *labels: str) -> str:
+    """Return some labels of a variable in words.
+
+    >>> label_words("kind", "a", "b", "c", "d")
+    'kind = a, b and 2 more'
+    """
+    more = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
+    listed = ", ".join(shorten(label, 30) for label in labels[:2])
+    return f"{shorten(name, 30)} = {listed}{more}"
+
+
+def number(x: float) -> str:
+    """Return a number to three digits; whole ones as they are.
+
+    >>> number(126.13), number(2015.0), number(123456.7), number(0.000123456)
+    ('126', '2015', '123,000', '0.000123')
+    """
+    if x == round(x) and abs(x) < 1e5:
+        return f"{x:.0f}"
+    rounded = float(f"{x:.3g}")
+    if 100 <= abs(rounded) < 1e6:
+        return f"{rounded:,.0f}"
+    return f"{rounded:g}"
