@@ -412,9 +412,12 @@ class _Checks:
         self, region: int, off: float, ends: Floats, is_simultaneous: bool
     ) -> Subgroup:
         """Return a region, or all rows, with numbers in the unit that people read."""
-        low, high = sorted(map(self.question.as_read, ends.tolist()))
+        question = self.question
+        low, high = sorted(question.as_read(end) for end in ends.tolist())
         # equal but for rounding
-        estimate = min(max(self.question.as_read(off), low), high)
+        estimate = min(max(question.as_read(off), low), high)
+        tolerance = self.tested.tolerance
+        factor, *limits = (question.as_factor(x, tolerance) for x in (off, *ends))
         conditions: tuple[Condition, ...] = ()
         n_rows, share = self.values.rows.n_rows, 1.0
         if region >= 0:
@@ -423,20 +426,32 @@ class _Checks:
             conditions = (column.condition(cells),)
             n_rows = int(np.isin(column.code, cells).sum())
             share = float(self.regions.share[region])
-        result = outcome(low, high, self.accepted)
         return Subgroup(
-            conditions, n_rows, share, estimate, low, high, result, is_simultaneous
+            conditions,
+            n_rows,
+            share,
+            estimate,
+            low,
+            high,
+            outcome(low, high, self.accepted),
+            (factor, min(limits), max(limits)),
+            is_simultaneous,
         )
 
     def _subgroups(self, mine: Bools) -> tuple[Subgroup, ...]:
-        """Return the parts of a check with simultaneous limits, in order."""
-        parts = mine & self.regions.is_part & self.regions.is_usable
+        """Return parts of each column with simultaneous limits: tenths if they can be."""
+        regions = self.regions
+        at_once = self.looked.at_once
+        off = self.looked.estimates.off
         subgroups = []
-        for i in np.flatnonzero(parts).tolist():
-            at_once = self.looked.at_once
-            ends = np.array([at_once.low[i], at_once.high[i]])
-            off = float(self.looked.estimates.off[i])
-            subgroups.append(self._read(i, off, ends, True))
+        for i in np.unique(regions.owner[mine]):
+            of_column = mine & (regions.owner == i)
+            shown = of_column & regions.is_tenth
+            if not shown.any() or not regions.is_usable[shown].all():
+                shown = of_column & regions.is_part & regions.is_usable
+            for k in np.flatnonzero(shown).tolist():
+                ends = np.array([at_once.low[k], at_once.high[k]])
+                subgroups.append(self._read(k, float(off[k]), ends, True))
         return tuple(subgroups)
 
     def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -93,6 +94,18 @@ class Column:
             low = None if cells[0] == 0 else low
             high = None if cells[-1] == self.n_cells - 1 else high
         return Condition(self.name, low, high)
+
+    def is_tenth(self, cells: Ints) -> bool:
+        """Return whether cells are all of a tenth of numbers, and no others."""
+        if self.low is None:
+            return False
+        tenth = np.minimum((self.middle * 10).astype(np.int64), 9)
+        return np.array_equal(np.flatnonzero(tenth == tenth[cells[0]]), cells)
+
+    @cached_property
+    def middle(self) -> Floats:
+        """The share of the weight up to the middle of each cell."""
+        return np.asarray(np.cumsum(self.share) - self.share / 2)
 
     def cells_of(self, condition: Condition) -> Ints:
         """Return the cells of which all rows fulfil a condition."""

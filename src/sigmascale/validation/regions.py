@@ -34,8 +34,9 @@ class Regions:
         The cells of each region, within its column.
     owner : array of int
         The column of each region.
-    is_part, is_short : arrays of bool
-        Which regions T is about, and which are runs of one or two cells.
+    is_part, is_short, is_tenth : arrays of bool
+        Which regions T is about, which are runs of one or two cells, and which are runs
+        of a tenth.
     matrix : sparse array of shape (n_regions, n_cells)
         Which cells, of all columns, a region has.
     weight, share : arrays
@@ -54,15 +55,18 @@ class Regions:
         self.cells: list[Ints] = []
         owner: list[int] = []
         kind: list[int] = []
+        tenth: list[bool] = []
         for i, column in enumerate(columns):
             kinds = (column.parts, column.runs, column.short_runs)
             for number, regions in enumerate(kinds):
                 self.cells += regions
                 owner += [i] * len(regions)
                 kind += [number] * len(regions)
+                tenth += [number == 1 and column.is_tenth(x) for x in regions]
         self.owner = np.array(owner, dtype=np.int64)
         self.is_part: Bools = np.array(kind) == 0
         self.is_short: Bools = np.array(kind) == 2
+        self.is_tenth: Bools = np.array(tenth)
 
         # which cells a region has, and what these weigh
         sizes = [cells.size for cells in self.cells]

@@ -46,6 +46,9 @@ class Subgroup(Result):
         The statistic, in the unit of its check, and limits around it.
     result : {"pass", "FAIL", "inconclusive"}
         Whether these limits lie within the accepted range, outside, or across an end.
+    factors : tuple of float
+        Estimate, low and high as factors by which u, or normal errors, are off: what an
+        axis for all checks shows. A bias is at the tolerance where it is at its bound.
     is_simultaneous : bool
         Whether the limits hold for all subgroups at once; else they are one-sided ones
         of this subgroup alone.
@@ -60,6 +63,7 @@ class Subgroup(Result):
     low: float
     high: float
     result: Outcome
+    factors: tuple[float, float, float]
     is_simultaneous: bool
     described: tuple[Condition, ...] = ()
 
@@ -109,14 +113,13 @@ class Check(Result):
     all_rows : Subgroup or None
         The same statistic of all rows.
     subgroups : tuple of Subgroup
-        Disjoint subgroups of each column, with simultaneous limits.
+        Disjoint subgroups of each column, with simultaneous limits: tenths, fifths of
+        few rows, values, or labels.
     same_as_all_rows : bool
         Whether no subgroup differs from all rows, by limits that hold for all at once.
     bound : float
         The largest one-sided limit of the subgroups, as a factor; infinite where
         nothing is known.
-    factors : tuple of float
-        The estimate, and the limits, of the subgroup as factors.
     note : str
         Why it is inconclusive, or not tested.
     note_share : float
@@ -140,7 +143,6 @@ class Check(Result):
     subgroups: tuple[Subgroup, ...] = field(default=(), repr=False)
     same_as_all_rows: bool = False
     bound: float = math.inf
-    factors: tuple[float, float, float] | None = None
     note: Note = ""
     note_share: float = 0.0
     counts: bool = True
