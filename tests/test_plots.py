@@ -313,7 +313,7 @@ def test_scores_are_drawn_as_they_were_computed(sets):
     curve = ss.scores.calibration_curve(p)
     ax = plots.calibration(curve)
     line = next(x for x in ax.lines if x.get_label().startswith("observed"))
-    np.testing.assert_array_equal(line.get_data(), [curve.level, curve.observed])
+    np.testing.assert_array_equal(line.get_data(), [curve.coverage, curve.observed])
     _, low, high = band_of(ax, "if calibrated")
     np.testing.assert_allclose(low, curve.low)
     np.testing.assert_allclose(high, curve.high)

@@ -238,13 +238,13 @@ def test_files_frames_and_graphs_give_the_same_radii(tmp_path):
         wanted = r.apply(new).distributions.radius(0.9)
         r.save(tmp_path / "r.json")
         loaded = ss.load(tmp_path / "r.json")
-        ss.export.to_onnx(r, tmp_path / "r.onnx", interval=0.9)
+        ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.9)
         graph = ort.InferenceSession(tmp_path / "r.onnx")
         inputs = {each.name: table[each.name].to_list() for each in graph.get_inputs()}
         radius = "u_recalibrated_radius"
-        on_polars = ss.frames.apply(r, table.lazy(), interval=0.9).collect()
+        on_polars = ss.frames.apply(r, table.lazy(), coverage=0.9).collect()
         relation = duckdb.from_arrow(table.to_arrow())
-        on_duckdb = ss.frames.apply(r, relation, interval=0.9).fetchnumpy()
+        on_duckdb = ss.frames.apply(r, relation, coverage=0.9).fetchnumpy()
         for found in (
             loaded.apply(new).distributions.radius(0.9),
             on_polars[radius].to_numpy(),

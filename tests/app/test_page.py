@@ -272,7 +272,7 @@ def test_parts_are_offered_where_intervals_fail_for_a_label(person, tmp_path):
     person.idle()
     assert person.text("#fit .headline")
     assert person.text("#fit .next") == ""
-    assert "--part=kind" in person.run("document.getElementById('lines').textContent")
+    assert "--parts=kind" in person.run("document.getElementById('lines').textContent")
     assert "each of 2 parts, by kind" in person.text("#fit")
 
 

@@ -779,7 +779,7 @@ def test_a_fit_beyond_memory_is_a_fit_of_the_same_sample(run, fit, sigmascale):
 
 
 def test_parts_are_named_by_their_columns(fit, run):
-    fit("--label", "kind", "--part", "kind", "--part", "mass", to="parts.json")
+    fit("--label", "kind", "--parts", "kind", "--parts", "mass", to="parts.json")
     found = ss.load("parts.json")
     assert found.parts == ["kind", "mass"]
     told = run("show", "parts.json", code=0)[1]
@@ -798,9 +798,9 @@ def test_parts_are_offered_where_intervals_fail_for_a_label(sigmascale, run):
     assert sigmascale(*fit, "-o", "r.json").code == 0
     check = ("check", "new.csv", "--recalibrator", "r.json", "--claim", "intervals")
     done = sigmascale(*check)
-    assert "--part=kind" in done.out
-    assert sigmascale(*fit, "--part", "kind", "-o", "r.json").code == 0
-    assert "--part" not in sigmascale(*check).out
+    assert "--parts=kind" in done.out
+    assert sigmascale(*fit, "--parts", "kind", "-o", "r.json").code == 0
+    assert "--parts" not in sigmascale(*check).out
 
 
 @pytest.mark.parametrize("told", ["uncertainty", "variance", "members", "interval"])

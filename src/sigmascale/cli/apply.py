@@ -138,7 +138,7 @@ class Apply(Uncertain, Reading):
             features=names[1:],
             y_pred=prediction,
             quantiles=self.quantiles,
-            interval=self.coverage,
+            coverage=self.coverage,
             name=u,
         )
 

@@ -55,7 +55,7 @@ class Fit(Columns, Reading):
         "take it from this share, held out: split conformal", "SHARE", 0.0
     )
     parts: tuple[str, ...] = option(
-        "hold what is claimed in its labels, or fifths", "COLUMN", (), name="part"
+        "nominal coverage in each of its labels, or fifths", "COLUMN", ()
     )
     seed: int = option("seed of all random numbers", "N", 0)
 

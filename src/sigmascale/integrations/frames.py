@@ -102,7 +102,7 @@ def apply(
     features: Sequence[str] | None = None,
     y_pred: str | None = None,
     quantiles: Sequence[float] = (),
-    interval: float | None = None,
+    coverage: float | None = None,
     name: str | None = None,
     connection: Any = None,
 ) -> Any:
@@ -132,7 +132,7 @@ def apply(
     quantiles : list of float, optional
         Levels whose quantiles become columns: `name` with "_q0.05" and so on. They are
         those of the truth, or without `y_pred` those of the error.
-    interval : float, optional
+    coverage : float, optional
         Coverage of a central interval, which becomes two columns: `name` with "_low"
         and "_high"; of vectors, one: `name` with "_radius".
     name : str, optional
@@ -188,7 +188,7 @@ def apply(
         labelled=frozenset(columns[k] for k in recalibrator.labelled_),
         y_pred=y_pred,
         quantiles=tuple(quantiles),
-        interval=interval,
+        coverage=coverage,
         name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
         tally=Tally(recalibrator, is_whole=in_memory),
     )
@@ -367,7 +367,7 @@ class _Batches:
         The column of predictions.
     quantiles : tuple of float
         Levels.
-    interval : float or None
+    coverage : float or None
         Coverage.
     name : str
         The new column of uncertainties.
@@ -380,7 +380,7 @@ class _Batches:
     labelled: frozenset[str]
     y_pred: str | None
     quantiles: tuple[float, ...]
-    interval: float | None
+    coverage: float | None
     name: str
     tally: Tally
 
@@ -407,7 +407,7 @@ class _Batches:
         if self._corrects:
             names.append(f"{self.y_pred}{RECALIBRATED}")
         names += [f"{self.name}_q{level:g}" for level in self.quantiles]
-        if self.interval is not None:
+        if self.coverage is not None:
             is_vector = self.recalibrator.distribution_.dim is not None
             ends = ["radius"] if is_vector else ["low", "high"]
             names += [f"{self.name}_{end}" for end in ends]
@@ -519,10 +519,10 @@ class _Batches:
             distributions = applied.distributions
             if self.quantiles:
                 values.extend(distributions.quantile(self.quantiles).T)
-            if self.interval is not None and distributions.z.dim is None:
-                values.extend(distributions.interval(self.interval).T)
-            elif self.interval is not None:
-                values.append(distributions.radius(self.interval))
+            if self.coverage is not None and distributions.z.dim is None:
+                values.extend(distributions.interval(self.coverage).T)
+            elif self.coverage is not None:
+                values.append(distributions.radius(self.coverage))
         return np.array(values)
 
 
