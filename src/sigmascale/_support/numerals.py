@@ -86,6 +86,24 @@ def interval(estimate: float, low: float, high: float) -> str:
     return f"{factor(estimate)} [{lower(low)}, {end}]"
 
 
+def measured(estimate: float, low: float, high: float) -> str:
+    """Return an estimate in a unit, such as that of y, with its limits.
+
+    All have the decimals with which the estimate has three digits.
+
+    >>> measured(1.352, 1.2991, 1.4), measured(0.00752, 0.00721, 0.00791)
+    ('1.35 [1.29, 1.40]', '0.00752 [0.00721, 0.00791]')
+    >>> measured(21834.0, 20911.2, 22702.7)
+    ('21,834 [20,911, 22,703]')
+    """
+    size = abs(estimate) or max(abs(low), abs(high))
+    decimals = 0
+    if 0 < size < math.inf:
+        decimals = max(0, 2 - math.floor(math.log10(size)))
+    ends = (_rounded(low, decimals, -1), _rounded(high, decimals, 1))
+    return f"{_rounded(estimate, decimals, 0)} [{ends[0]}, {ends[1]}]"
+
+
 def is_unknown(bound: float) -> bool:
     """Say whether nothing useful is known of a factor that has this upper limit.
 
@@ -149,8 +167,10 @@ def _rounded(x: float, decimals: int, outwards: int) -> str:
         units = math.ceil(units - slack)
     elif outwards < 0:
         units = math.floor(units + slack)
-    text = f"{abs(units) / 10**decimals:.{decimals}f}"
-    return text if not float(text) else _signed(units, text)  # no −0.00
+    text = f"{abs(units) / 10**decimals:,.{decimals}f}"
+    return (
+        text if not float(text.replace(",", "")) else _signed(units, text)
+    )  # no −0.00
 
 
 def _signed(x: float, text: str) -> str:

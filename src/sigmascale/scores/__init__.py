@@ -36,6 +36,7 @@ from .numbers import (
     zms,
 )
 from .scorecard import Scorecard, scorecard
+from .summary import Summary, summary
 
 __all__ = [
     "BinStudy",
@@ -47,6 +48,7 @@ __all__ = [
     "ReferenceScores",
     "ReliabilityDiagram",
     "Scorecard",
+    "Summary",
     "Tails",
     "Tenth",
     "bin_study",
@@ -68,6 +70,7 @@ __all__ = [
     "reliability_diagram",
     "scorecard",
     "sharpness",
+    "summary",
     "tails",
     "uce",
     "zms",
