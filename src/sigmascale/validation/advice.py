@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import check_fraction, rng_from
 from .._support.notices import warn
-from ..exceptions import SharedRowsWarning
+from ..exceptions import InvalidInputError, SharedRowsWarning
 from ..predictions.diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
 from ..predictions.ordering import in_canonical_order
 from ..predictions.predictions import Predictions, check_predictions
 from .arguments import Scope, check_confidence, check_scope, check_tolerance
+from .change import change_of
 from .checks import test_rows
 from .results import Doubt
 from .validation import DOUBTED, Validation, leaked_of
@@ -21,12 +23,17 @@ FITTED_SHARE = 0.5  # of rows that were fitted, from which nothing can be told
 
 
 def validate(
-    p: Predictions,
+    p: Any,
+    y_std: Any = None,
+    y_true: Any = None,
     *,
+    features: Any = None,
+    before: Predictions | Validation | None = None,
     tolerance: float = 1.25,
     confidence: float = 0.95,
     coverage: float = 0.95,
     scope: Scope = "both",
+    cost: bool = False,
     rng: int | np.random.Generator | None = 0,
 ) -> Validation:
     """Test whether uncertainties are calibrated, overall and in subgroups.
@@ -39,9 +46,14 @@ def validate(
 
     Parameters
     ----------
-    p : Predictions
+    p : Predictions, or array-like of shape (n,)
         Rows with known errors. Their distributions are tested where they have any, and
-        normal ones else.
+        normal ones else. Or predictions, with the next three.
+    y_std, y_true, features : array-like of shape (n,), data frame, optional
+        Standard uncertainties, true values and features, where `p` are predictions.
+    before : Predictions or Validation, optional
+        The same rows before they were recalibrated: the first line is then what has
+        changed, by the paired difference of the CRPS.
     tolerance : float, default 1.25
         The factor that RMS z of any subgroup may be off by; mean z may be ±4/3
         (`tolerance` − 1), which costs about as much, and coverage what normal intervals
@@ -54,6 +66,9 @@ def validate(
     scope : {"both", "u", "intervals"}, default "both"
         What is tested: u (all checks but coverage), intervals (coverage and bias), or
         both.
+    cost : bool, default False
+        Whether what is printed tells what recalibration would gain in CRPS. That takes
+        five fits.
     rng : int, Generator or None, default 0
         Seed of the multipliers: the same rows, in any order, get the same results.
 
@@ -86,7 +101,7 @@ def validate(
     >>> v.checks["adaptivity: x"].subgroup.conditions[0].low > 69
     True
     """
-    p = check_predictions(p, complete=True)
+    p = _as_rows(p, y_std, y_true, features)
     options: dict[str, Any] = {
         "tolerance": check_tolerance(tolerance),
         "confidence": check_confidence(confidence),
@@ -94,6 +109,42 @@ def validate(
         "scope": check_scope(scope),
     }
     generator = rng_from(rng)
+    if before is None:
+        return replace(_validated(p, options, generator), with_cost=bool(cost))
+
+    # both by the same options, and the change; other rows are refused
+    rows = before.rows if isinstance(before, Validation) else before
+    rows = check_predictions(rows, complete=True)
+    change = change_of(rows, p, options["confidence"])
+    first = _validated(rows, options, rng_from(rng))
+    return replace(_validated(p, options, generator), before=first, change=change)
+
+
+def _as_rows(p: Any, y_std: Any, y_true: Any, features: Any) -> Predictions:
+    """Return the rows that were given, or those of three arrays."""
+    if isinstance(p, Predictions) or (y_std is None and y_true is None):
+        if features is not None:
+            msg = (
+                "`features` go with arrays; found Predictions. Pass them where these "
+                "are made: Predictions(..., features=X)."
+            )
+            raise InvalidInputError(msg)
+        return check_predictions(p, complete=True)
+    if y_std is None or y_true is None:
+        msg = (
+            "`y_std` and `y_true` must both be given: the uncertainty and the true "
+            "value of each prediction, validate(y_pred, y_std, y_true)."
+        )
+        raise InvalidInputError(msg)
+    return check_predictions(
+        Predictions(p, y_std, y_true=y_true, features=features), complete=True
+    )
+
+
+def _validated(
+    p: Predictions, options: dict[str, Any], rng: np.random.Generator
+) -> Validation:
+    """Return the checks of rows; warn of what is odd about them."""
     repeats = "" if p.groups is not None else repeats_found(p)
     fitted_share = 0.0 if p.distributions is None else p.distributions.fitted_share
     _warn(p, repeats, fitted_share)
@@ -105,7 +156,7 @@ def validate(
     elif leaked_of(p).size > DOUBTED * p.n_rows:
         doubt = "leaked"
     rows = in_canonical_order(p)
-    tested = test_rows(rows, **options, doubt=doubt, rng=generator)
+    tested = test_rows(rows, **options, doubt=doubt, rng=rng)
     return Validation(
         checks=tested.checks,
         variation=tested.variation,
@@ -119,13 +170,13 @@ def validate(
 
 def _warn(p: Predictions, repeats: str, fitted_share: float) -> None:
     """Warn of what is odd about rows, and of rows that were fitted."""
-    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=3)
-    warn_of_dominant(p, stacklevel=3)
+    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=4)
+    warn_of_dominant(p, stacklevel=4)
     if fitted_share > FITTED_SHARE:
         warn(
             f"About {fitted_share:.0%} of these rows are among those that the "
             "recalibrator was fitted on, where it looks better than it is: test it on "
             "others.",
             SharedRowsWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -7,7 +7,7 @@ the sums of all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -17,6 +17,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.labels import label_text
+from .._support.numerals import number
 from .._support.text import shorten
 from .._support.weighting import WeightLine
 from .values import Values
@@ -28,6 +29,7 @@ FEWEST = 20  # rows in effect of a region, and units of a set
 FEW_VALUES = 20  # distinct values of a number, up to which each is a cell
 RARE_SHARE = 0.01  # of the rows with rare labels, from which they are one part
 RARE = "rare labels"
+LONGEST_NAME = 100  # characters of a name; longer ones are shortened in the middle
 TIME = "time"
 
 
@@ -286,11 +288,6 @@ def _joined(part: Ints, share: Floats, least: float) -> Ints:
 # -- in words ------------------------------------------------------------------------
 
 
-def _text_of(end: float | None, words: Callable[[float], str]) -> str | None:
-    """Return an end of a range in words, if it is not open."""
-    return None if end is None else words(end)
-
-
 def date_text(x: float) -> str:
     """Return microseconds since 1970 as a date, with the time of day if it has one.
 
@@ -308,49 +305,45 @@ def _microseconds(text: str) -> int:
     return int(np.datetime64(text, "us").astype(np.int64))
 
 
-def range_words(name: str, low: float | None, high: float | None) -> str:
-    """Return a range of a variable in words; it is open where a limit is None.
+def range_words(name: str, low: Any, high: Any) -> str:
+    """Return a range of a column in words; it is open where a limit is None.
 
-    >>> range_words("mass", 3.0, None), range_words("mass", 3.0, 4.5123)
-    ('mass above 3', 'mass between 3 and 4.51')
+    >>> range_words("mass", 3.0, None), range_words("mass", -3.0, 4.5123)
+    ('mass ≥ 3', 'mass −3 to 4.51')
+    >>> range_words("x", 1.00012, 1.00034), range_words("day", "2024-05-01", None)
+    ('x 1.0001 to 1.0003', 'day ≥ 2024-05-01')
     """
-    name = shorten(name, 30)
-    start = _text_of(low, number)
-    end = _text_of(high, number)
-    if start is None and end is None:
-        return f"all {name}"
-    if start is None:
-        return f"{name} below {end}"
-    if end is None:
-        return f"{name} above {start}"
-    if low == high:
-        return f"{name} = {start}"
-    # numbers that differ may look the same to three digits
-    return (
-        f"{name} near {start}" if start == end else f"{name} between {start} and {end}"
-    )
+    name = shorten(name, LONGEST_NAME)
+    start, end = _ends_in_words(low, high)
+    if low is None and high is None:
+        return f"any {name}"
+    if low is None:
+        return f"{name} ≤ {end}"
+    if high is None:
+        return f"{name} ≥ {start}"
+    return f"{name} = {start}" if low == high else f"{name} {start} to {end}"
+
+
+def _ends_in_words(low: Any, high: Any) -> tuple[str, str]:
+    """Return limits with as many digits, three at least, as tell them apart."""
+    words: tuple[str, str] = ("", "")
+    for digits in range(3, 16):
+        start, end = (
+            x if isinstance(x, str) else "" if x is None else number(x, digits)
+            for x in (low, high)
+        )
+        words = (start, end)
+        if start != end or low == high:
+            break
+    return words
 
 
 def label_words(name: str, *labels: str) -> str:
-    """Return some labels of a variable in words.
+    """Return some labels of a column in words.
 
     >>> label_words("kind", "a", "b", "c", "d")
     'kind = a, b and 2 more'
     """
     more = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
-    listed = ", ".join(shorten(label, 30) for label in labels[:2])
-    return f"{shorten(name, 30)} = {listed}{more}"
-
-
-def number(x: float) -> str:
-    """Return a number to three digits; whole ones as they are.
-
-    >>> number(126.13), number(2015.0), number(123456.7), number(0.000123456)
-    ('126', '2015', '123,000', '0.000123')
-    """
-    if x == round(x) and abs(x) < 1e5:
-        return f"{x:.0f}"
-    rounded = float(f"{x:.3g}")
-    if 100 <= abs(rounded) < 1e6:
-        return f"{rounded:,.0f}"
-    return f"{rounded:g}"
+    listed = ", ".join(shorten(label, LONGEST_NAME) for label in labels[:2])
+    return f"{shorten(name, LONGEST_NAME)} = {listed}{more}"

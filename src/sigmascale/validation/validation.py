@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._support.checks import Bools, Ints
+from .._support.checks import Bools, Ints, check_choice
 from .._support.notices import quiet
 from .._support.render import Cells, Result
 from ..predictions.diagnostics import leaked_rows
 from ..predictions.predictions import Predictions
 from ..scores.intervals import Estimate
 from ..scores.student import StudentProfile
+from . import words
 from .arguments import Scope
+from .change import Change
 from .checks import Tested
 from .planning import rows_to_pass
 from .results import Check, Doubt, Outcome, Subgroup, Variation
+from .steps import Step, next_steps
 from .worth import gain_of_recalibration, gain_of_u
 
 if TYPE_CHECKING:
-    from ..scores import Evidence, Scorecard
+    from ..scores import Scorecard, Summary
 
 # share of the largest errors, and of z² that they hold, from which it is worth a word
 FEW = 0.01
@@ -84,6 +89,12 @@ class Validation(Result):
         What looks like repeats though no groups were given, or nothing.
     rows : Predictions
         The rows that were tested.
+    before : Validation or None
+        That of the same rows before they were recalibrated, where it was given.
+    change : Change or None
+        The paired change of the CRPS against `before`.
+    with_cost : bool
+        Whether the cost is among what is printed.
     """
 
     checks: dict[str, Check]
@@ -96,6 +107,14 @@ class Validation(Result):
     repeats: str
     rows: Predictions = field(compare=False)
     tested: Tested = field(compare=False)
+    before: Validation | None = field(default=None, compare=False)
+    change: Change | None = None
+    with_cost: bool = False
+
+    @property
+    def headline(self) -> str:
+        """The first line: what recalibration changed, or the worst result."""
+        return words.headline(self)
 
     @property
     def result(self) -> Outcome:
@@ -103,6 +122,11 @@ class Validation(Result):
         results = {check.result for check in self.checks.values() if check.counts}
         worst_first: tuple[Outcome, ...] = ("FAIL", "inconclusive", "pass")
         return next(result for result in worst_first if result in results)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were tested: u, the features, and the time of the rows."""
+        return tuple(column.name for column in self.tested.columns)
 
     @property
     def passed(self) -> bool:
@@ -184,10 +208,10 @@ class Validation(Result):
         """
         return gain_of_recalibration(self.tested.values.rows, self.confidence)
 
-    @property
-    def rank_correlation(self) -> float:
-        """Spearman's correlation of u and the size of the error."""
-        return self.evidence.rank_correlation
+    @cached_property
+    def next_steps(self) -> tuple[Step, ...]:
+        """What to do next, at most two steps; none where all checks pass."""
+        return next_steps(self)
 
     @cached_property
     def rows_that_decide(self) -> DecidingRows | None:
@@ -232,19 +256,47 @@ class Validation(Result):
         with quiet():
             return scorecard(self.rows)
 
-    @cached_property
-    def evidence(self) -> Evidence:
-        """What stands beside the checks; see :func:`sigmascale.scores.evidence`."""
-        from ..scores import evidence
+    def summary(self) -> Summary:
+        """Return the numbers of a table of a paper, each with its interval.
 
+        Of RMS z and coverage, these are the estimates and limits of the checks.
+
+        Returns
+        -------
+        Summary
+            See :func:`sigmascale.scores.summary`.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> s = ss.validate(ss.datasets.load_diabetes().test).summary()
+        >>> f"{s['CRPS'].value:.1f}", f"{s['coverage'].value:.3f}"
+        ('33.9', '0.928')
+        """
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> Summary:
+        from ..scores import summary
+
+        rows = self.tested.values.rows
+        how = {"confidence": self.confidence, "coverage": self.coverage}
         with quiet():
-            return evidence(self.tested.values.rows, confidence=self.confidence)
+            made = summary(rows, **how)
+        estimates = dict(made.estimates)
+        for name, check in (("RMS z", "calibration"), ("coverage", "coverage")):
+            s = self.checks[check].all_rows if check in self.checks else None
+            if s is not None:
+                limits = (s.low, s.high, self.confidence)
+                estimates[name] = Estimate(s.estimate, *limits)
+        return replace(made, estimates=estimates)
 
     # -- as data and text --------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the checks and what they rest on, as plain values."""
         return {
+            "headline": self.headline,
             "result": self.result,
             "passed": self.passed,
             "bound": self.bound,
@@ -259,25 +311,84 @@ class Validation(Result):
             "rows_needed": self.rows_needed,
             "checks": {name: x.to_dict() for name, x in self.checks.items()},
             "variation": None if self.variation is None else self.variation.to_dict(),
-            "evidence": self.evidence.to_dict(),
+            "change": None if self.change is None else self.change.to_dict(),
+            "summary": self.summary().to_dict(),
+            "statements": [list(said) for said in words.statements(self)],
+            "next_steps": [str(step) for step in self.next_steps],
         }
 
     def to_frame(self) -> Any:
-        """Return the checks as a pandas DataFrame, a row each."""
+        """Return the checks as a data frame of pandas, a row each."""
         pd = import_module("pandas")
-
         return pd.DataFrame([check.row() for check in self.checks.values()])
 
-    def _cells(self) -> Cells:
-        rows = []
-        for check in self.checks.values():
-            s = check.subgroup
-            where = "" if s is None else f"{s.where}, {100 * s.share:.0f} % of rows"
-            numbers = (
-                "" if s is None else f"{s.estimate:.3g} [{s.low:.3g}, {s.high:.3g}]"
-            )
-            rows.append((f"{check.result} {check.name}", where, numbers))
-        return (self.result, "", "estimate"), rows
+    def describe(self, kind: Literal["paper"] = "paper") -> str:
+        """Return what a referee asks, in a few sentences for a paper.
+
+        Parameters
+        ----------
+        kind : {"paper"}, default "paper"
+            What the sentences are for.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> v = ss.validate(ss.datasets.load_diabetes().test)
+        >>> v.describe("paper").split(" for ")[0]
+        'Uncertainties of 221 rows were tested with sigmascale 0.1.0'
+        """
+        check_choice(kind, "kind", ("paper",))
+        return words.for_a_paper(self)
+
+    def card(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        recalibrator: Any = None,
+        **others: Any,
+    ) -> None:
+        """Write a card: the results on one page, which travels and can be verified.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that ends in .html, .md or .json.
+        recalibrator : Recalibrator, optional
+            What recalibrated the rows.
+        **others
+            As for :func:`sigmascale.report.write_card`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import sigmascale as ss
+        >>> v = ss.validate(ss.datasets.load_diabetes().test)
+        >>> v.card(tempfile.mkdtemp() + "/card.md")
+        """
+        # the one way that leads downwards: pages are made by rooms that know results
+        report = import_module("sigmascale.report")
+        report.write_card(path, self, recalibrator=recalibrator, **others)
+
+    def text(self, steps: Iterable[str] | None = None, **how: Any) -> str:
+        """Return what is printed, with other words for what to do next.
+
+        Parameters
+        ----------
+        steps : iterable of str, optional
+            What to do next; by default in Python.
+        **how
+            ``about_rows=False`` leaves out the line that says what was tested.
+        """
+        if steps is None:
+            steps = [step.printed for step in self.next_steps]
+        return words.as_text(self, steps, **how)
+
+    def __str__(self) -> str:
+        """Return the first line, the tables, the statements, and what to do next."""
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return words.as_html(self, map(str, self.next_steps))
 
 
 def leaked_of(rows: Predictions) -> Ints:
