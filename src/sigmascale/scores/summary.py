@@ -70,8 +70,9 @@ class Summary(Result):
 
         return pd.DataFrame([self.to_dict()])
 
-    def _cells(self) -> Cells:
-        rows = []
+    def rows(self) -> dict[str, str]:
+        """Return each number with its limits as text, by what it is."""
+        rows = {}
         for name, x in self.estimates.items():
             words: Callable[[float, float, float], str] = numerals.measured
             if name == "coverage":
@@ -79,9 +80,12 @@ class Summary(Result):
                 words = numerals.percent_interval
             elif name in ("RMS z", "Spearman"):
                 words = numerals.interval
-            rows.append((name, words(x.value, x.low, x.high)))
+            rows[name] = words(x.value, x.low, x.high)
+        return rows
+
+    def _cells(self) -> Cells:
         limits = f"[{numerals.level(self.confidence)} limits]"
-        return (f"{self.n_rows:,} rows", f"estimate {limits}"), rows
+        return (f"{self.n_rows:,} rows", f"estimate {limits}"), [*self.rows().items()]
 
 
 def summary(

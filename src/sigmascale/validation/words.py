@@ -145,15 +145,22 @@ def tables(v: Validation) -> list[Table]:
 
 def _head(v: Validation, check: Check) -> str:
     """Return what defines the number of a table, and which is accepted."""
+    if check.unit == "share":
+        return f"Coverage of {nominal(v)} ({accepted(check)} accepted)"
+    if check.unit == "u":
+        return f"Mean z (ideal 0, {accepted(check)} accepted)"
+    z = "|error|/(u √d)" if v.rows.is_vector else "error/u"
+    return f"RMS z, z = {z} (ideal 1, {accepted(check)} accepted)"
+
+
+def accepted(check: Check) -> str:
+    """Return the accepted range of a check."""
     low, high = check.accepted
     if check.unit == "share":
-        ends = f"{100 * low:.1f} to {numerals.percent(high, 1)}"
-        return f"Coverage of {nominal(v)} ({ends} accepted)"
+        return f"{100 * low:.1f} to {numerals.percent(high, 1)}"
     if check.unit == "u":
-        return f"Mean z (ideal 0, ±{numerals.factor(high)} accepted)"
-    z = "|error|/(u √d)" if v.rows.is_vector else "error/u"
-    ends = f"{numerals.factor(low)} to {numerals.factor(high)}"
-    return f"RMS z, z = {z} (ideal 1, {ends} accepted)"
+        return f"±{numerals.factor(high)}"
+    return f"{numerals.factor(low)} to {numerals.factor(high)}"
 
 
 def nominal(v: Validation) -> str:
@@ -244,6 +251,28 @@ def _nearness(check: Check) -> float:
     return -abs(value - check.ideal)
 
 
+def ranked_checks(stages: Sequence[Validation]) -> list[str]:
+    """Return the names of the checks of one set or two; features by their result."""
+    names = list(dict.fromkeys(name for v in stages for name in v.checks))
+    features = [f"adaptivity: {name}" for name in ranked_features(stages)]
+    others = [name for name in names if name not in features]
+    first = sum(name in ("calibration", "consistency") for name in others)
+    return [*others[:first], *features, *others[first:]]
+
+
+def ranked_features(stages: Sequence[Validation]) -> list[str]:
+    """Return features, and time, the worst result of its own first."""
+    order = ["FAIL", "inconclusive", "pass"]
+    ranked: dict[str, tuple[int, float]] = {}
+    for v in stages:
+        for check in v.checks.values():
+            if check.kind == "adaptivity" and check.column is not None:
+                own = 3 if is_same(v, check) else order.index(check.result)
+                place = (own, _nearness(check))
+                ranked[check.column] = min(place, ranked.get(check.column, place))
+    return sorted(ranked, key=lambda name: ranked[name])
+
+
 def unit(v: Validation) -> str:
     """Return what is counted as independent."""
     return "rows" if v.rows.groups is None else "groups"
@@ -281,6 +310,14 @@ def outcome(v: Validation) -> tuple[str, str]:
         return "Inconclusive", f"{v.n_units:.0f} {unit(v)} are too few to test"
     n_open = sum(check.result == "inconclusive" for check in counted)
     return "Inconclusive", f"{n_open} of {len(counted)} checks, none fails{note}"
+
+
+def in_short(v: Validation) -> str:
+    """Return RMS z and coverage of all rows, where they were tested."""
+    size = _of_all_rows(v, "calibration")
+    covered = _of_all_rows(v, "coverage")
+    words = [f"RMS z {size}"] if size else []
+    return "; ".join([*words, f"{nominal(v)} cover {covered}"] if covered else words)
 
 
 def _doubt(v: Validation) -> str:
@@ -379,23 +416,27 @@ def signed(value: float, low: float, high: float) -> str:
 # -- statements ------------------------------------------------------------------------
 
 
-def facts(v: Validation) -> str:
-    """Return what was tested, in a line."""
+def facts(v: Validation, u: str = "") -> str:
+    """Return what was tested, in a line; `u` is what u is called where it was given."""
     rows = v.rows
     words = [f"{rows.n_rows:,} rows"]
     if rows.groups is not None:
         words[0] += f" of {int(rows.groups.max()) + 1:,} groups"
     if rows.weights is not None:
         words.append(f"weighted ({numerals.about(rows.n_effective)} effective)")
-    words += ["u = y_std", _counted(len(rows.names) - 1, "feature")]
-    return ", ".join(words)
+    if u:
+        words.append(f"u = {u}")
+    return ", ".join([*words, _counted(len(rows.names) - 1, "feature")])
 
 
-def statements(v: Validation) -> list[tuple[str, str]]:
+def statements(v: Validation, *, with_cost: bool = False) -> list[tuple[str, str]]:
     """Return what is said below the tables: topics, and a sentence or two on each."""
     if v.doubt:
         return [("Note", "No limits: they would assume independent, held-out rows.")]
-    said = [("Variation", _variation(v)), ("Cost", _cost(v)), ("Ranking", _ranking(v))]
+    said = [("Variation", _variation(v))]
+    if with_cost or v.with_cost:
+        said.append(("Cost", _cost(v)))
+    said.append(("Ranking", _ranking(v)))
     if v.result == "inconclusive" and not numerals.is_unknown(v.bound):
         said.append(("Bound", f"{_bound(v)}."))
     said.append(("Tails", _tails(v)))
@@ -425,7 +466,7 @@ def _variation(v: Validation) -> str:
 
 def _cost(v: Validation) -> str:
     """Return what recalibration would gain, where that was asked for."""
-    x = v.cost if v.with_cost else None
+    x = v.cost
     if x is None:
         return ""
     words = signed(x.value / 100, x.low / 100, x.high / 100)
@@ -568,7 +609,7 @@ def as_text(v: Validation, steps: Iterable[str], *, about_rows: bool = True) -> 
         word, rest = outcome(v)
         lines += _wrapped(f"After: {word.upper()}: {rest}")
     if about_rows:
-        lines.append(facts(v))
+        lines.append(facts(v, "y_std"))
     lines.append("")
     if v.change is None:
         shown = tables(v)
@@ -636,7 +677,7 @@ def as_html(v: Validation, steps: Iterable[str]) -> str:
     if v.change is not None:
         word, rest = outcome(v)
         paragraphs.append(_html(f"After: {word.upper()}: {rest}"))
-    paragraphs.append(_html(facts(v)))
+    paragraphs.append(_html(facts(v, "y_std")))
 
     rows = []
     if v.change is not None:
