@@ -269,9 +269,10 @@ class _Checks:
         if has_few and not is_alone:
             T = math.inf
 
-        # the region that surely is off by most, if one is; else what hinders a pass
+        # the region that surely is off by most; else one that surely differs from what
+        # is ideal, with an estimate beyond the range; else the farthest part
         fails = np.flatnonzero((c.at_once[0] > bound) | (c.at_once[1] < -bound))
-        suspects = np.flatnonzero((c.outward > 0) & (c.far > bound))
+        suspects = np.flatnonzero((c.outward > 0) & (np.abs(c.off) > bound))
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
         decides = parts[np.argmax(c.far[parts])] if parts.size else None
@@ -439,7 +440,7 @@ class _Checks:
         )
 
     def _subgroups(self, mine: Bools) -> tuple[Subgroup, ...]:
-        """Return parts of each column with simultaneous limits: tenths if they can be."""
+        """Return parts of columns with simultaneous limits: tenths if they can be."""
         regions = self.regions
         at_once = self.looked.at_once
         off = self.looked.estimates.off
