@@ -153,7 +153,7 @@ def _look(
             if k not in (TREES, PAIRS) or question.is_by_column:
                 families[number, k] = family == k
     influences = {i: question.influence for i, question in enumerate(questions)}
-    error_rate = 2 * (1 - confidence)
+    error_rate = 1 - confidence
     spent = error_rate * (1 - OF_ALL_ROWS)
     critical = critical_values(regions, influences, families, spent, rng)
     level_of_all = 1 - error_rate * OF_ALL_ROWS / (2 * len(questions))
