@@ -338,6 +338,7 @@ class _Checks:
             result=result,
             subgroup=subgroup,
             same_as_all_rows=bool(mine.any()) and not self._differs(mine),
+            bound=self._read_bound(float(c.far[c.is_part].max(initial=0.0))),
             note=note,
             note_share=needed,
             counts=result == "FAIL",
