@@ -153,7 +153,7 @@ def _look(
             if k not in (TREES, PAIRS) or question.is_by_column:
                 families[number, k] = family == k
     influences = {i: question.influence for i, question in enumerate(questions)}
-    error_rate = 2 * (1 - confidence)
+    error_rate = 1 - confidence
     spent = error_rate * (1 - OF_ALL_ROWS)
     critical = critical_values(regions, influences, families, spent, rng)
     level_of_all = 1 - error_rate * OF_ALL_ROWS / (2 * len(questions))
@@ -269,9 +269,10 @@ class _Checks:
         if has_few and not is_alone:
             T = math.inf
 
-        # the region that surely is off by most, if one is; else what hinders a pass
+        # the region that surely is off by most; else one that surely differs from what
+        # is ideal, with an estimate beyond the range; else the farthest part
         fails = np.flatnonzero((c.at_once[0] > bound) | (c.at_once[1] < -bound))
-        suspects = np.flatnonzero((c.outward > 0) & (c.far > bound))
+        suspects = np.flatnonzero((c.outward > 0) & (np.abs(c.off) > bound))
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
         decides = parts[np.argmax(c.far[parts])] if parts.size else None
@@ -337,6 +338,7 @@ class _Checks:
             result=result,
             subgroup=subgroup,
             same_as_all_rows=bool(mine.any()) and not self._differs(mine),
+            bound=self._read_bound(float(c.far[c.is_part].max(initial=0.0))),
             note=note,
             note_share=needed,
             counts=result == "FAIL",
@@ -439,7 +441,7 @@ class _Checks:
         )
 
     def _subgroups(self, mine: Bools) -> tuple[Subgroup, ...]:
-        """Return parts of each column with simultaneous limits: tenths if they can be."""
+        """Return parts of columns with simultaneous limits: tenths if they can be."""
         regions = self.regions
         at_once = self.looked.at_once
         off = self.looked.estimates.off

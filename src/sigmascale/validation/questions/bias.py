@@ -67,7 +67,7 @@ class BiasEstimates(Estimates):
     """⟨z⟩ of regions ± the longer side of chance.
 
     Where z is skewed, a region may lack the rare large errors of one sign that others
-    have: it has at least the variance that its scale makes of that of all rows.
+    have: it has at least the variance that its scale makes of ⟨z²⟩ of all rows.
     """
 
     def __init__(self, question: Bias, regions: Regions) -> None:
@@ -84,8 +84,8 @@ class BiasEstimates(Estimates):
         q = regions.variance_of_mean(z)
         own_variance = np.maximum(regions.means(z * z) - self.off**2, 0)
         variance = (own_variance / q + PRIOR * variance_of_all) / (1 / q + PRIOR)
-        scale = np.exp(2 * regions.shifts(values.capped).d)
-        variance = np.maximum(variance, variance_of_all * scale)
+        square = (variance_of_all + mean**2) * np.exp(2 * regions.shifts(values.capped).d)
+        variance = np.maximum(variance, square - self.off**2)
         self.se = np.sqrt(variance * q)
         self.skewness = skewness * np.sqrt(q)
 
