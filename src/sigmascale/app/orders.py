@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from .._support.text import listed, shorten, visible
+from .._support.text import shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
 from ..predictions.datasets import make_molecules
@@ -60,11 +60,10 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
             if column["part"] and column["part"] not in MAY_BE:
                 parts[column["part"]] = column["name"]
 
-    unclear = table["unclear"]
     return {
         "rows": table["rows"],
         "columns": [_column(column) for column in columns],
-        "problem": _problem(unclear[0]) if unclear else None,
+        "problem": table["problem"],
         "fields": reading | parts,
     }
 
@@ -75,21 +74,6 @@ def _divided(fields: Fields) -> tuple[Fields, Fields]:
     reading = {name: value for name, value in fields.items() if name in of_reading}
     parts = {name: value for name, value in fields.items() if name not in of_reading}
     return reading, parts
-
-
-def _problem(unclear: Fields) -> Fields:
-    """Return what cannot be told of columns, and what a click can take them for."""
-    problem: Fields = {"message": unclear["words"], "code": "column", "fields": {}}
-    if offers := unclear.get("offers"):
-        taken = {}
-        for part, value in offers[0].items():
-            if value is not None:
-                taken[part] = list(value) if isinstance(value, tuple) else value
-        if "members" in taken:  # the page knows columns, and no patterns
-            taken["members"] = list(unclear["columns"])
-        words = f"Take {listed(unclear['columns'], 3)} for that"
-        problem["fields"] = {"take": taken, "words": words}
-    return problem
 
 
 def _named(parts: Fields) -> set[str]:

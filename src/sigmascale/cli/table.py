@@ -721,5 +721,7 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
             "first": cells,
         }
         columns.append(about_column)
-    questions = [{"words": str(problem), **problem.fields} for problem in unclear]
-    return {"rows": number_of["len"], "columns": columns, "unclear": questions}
+    problem = None
+    if unclear is not None:
+        problem = {"message": str(unclear), "code": "column", "fields": {}}
+    return {"rows": number_of["len"], "columns": columns, "problem": problem}

@@ -108,7 +108,6 @@ const REMEDIES = {
     return decimal === "," ? [{ separator, decimal }, `${words} and decimal commas`, true] : [{ separator }, words, true];
   },
   "decimal-comma": () => [{ decimal: "," }, "Read commas as decimal marks", true],
-  column: ({ take, words }) => (take ? [take, words] : []),
   "missing-values": () => [{ drop_missing: true }, "Leave out rows with missing values"],
 };
 

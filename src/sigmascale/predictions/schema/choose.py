@@ -108,7 +108,7 @@ def guess(
     numeric: Collection[str],
     counting: Collection[str] = (),
     labelled: Collection[str] = (),
-) -> tuple[dict[str, str], list[ColumnError]]:
+) -> tuple[dict[str, str], ColumnError | None]:
     """Return what each column seems to be, and what cannot be told.
 
     A column is "error", "reference", "prediction", "uncertainty", "variance" or
@@ -127,13 +127,13 @@ def guess(
         for part, name in first.items():
             if all(other.get(part) == name for other in others):
                 part_of[name] = part
-        return part_of, [problem]
+        return part_of, problem
     part_of |= dict.fromkeys(schema.numbers, "feature")
     part_of |= dict.fromkeys(schema.labels, "label")
     of_error = ("error",) if len(schema.error) == 1 else ("reference", "prediction")
     part_of |= dict(zip(schema.error, of_error, strict=True))
     part_of[schema.uncertainty] = "variance" if schema.is_variance else "uncertainty"
-    return part_of, []
+    return part_of, None
 
 
 # -- of a table for a recalibrator that knows its columns ------------------------------
