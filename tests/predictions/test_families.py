@@ -6,7 +6,6 @@ import shlex
 import pytest
 
 from sigmascale.cli.options import parse
-from sigmascale.cli.table import chosen
 from sigmascale.exceptions import ColumnError
 from sigmascale.predictions.schema import Choice, find
 
@@ -113,7 +112,7 @@ def proposed(problem, numeric):
     line = re.split(r"\. (?:The columns|')", line)[0].replace("SHARE", "0.9")
     free = [name for name in numeric if name not in line]
     typed = shlex.split(line.replace("COLUMN", free[0]) if "COLUMN" in line else line)
-    return chosen(parse(["check", "a.csv", *typed]))
+    return Choice.of_command(parse(["check", "a.csv", *typed]))
 
 
 def test_what_says_an_uncertainty_together_is_offered_and_can_be_typed():

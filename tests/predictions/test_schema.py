@@ -1,4 +1,4 @@
-"""Columns find their part by name, as one set, or the message lists the sets."""
+"""Columns find their role by name, as one set, or the message lists the sets."""
 
 import numpy as np
 import pandas as pd
@@ -224,7 +224,7 @@ def test_what_is_named_is_taken_and_what_is_not_there_is_told_with_the_nearest()
         Choice(error="R", uncertainty="width", exclude=("mass",)),
         Choice(error="R", interval=("V", "mass")),
     ):
-        with pytest.raises(InvalidInputError, match=r"both|plain|part|cover|needs"):
+        with pytest.raises(InvalidInputError, match=r"both|plain|role|cover|needs"):
             find(wrong, names, names)
 
 

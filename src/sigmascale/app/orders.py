@@ -13,6 +13,7 @@ from .._support.text import shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
 from ..predictions.datasets import make_molecules
+from ..recalibration.scalings import summaries
 from ..report import pictures
 from ..validation.validation import Validation
 
@@ -45,26 +46,27 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
         return {"words": show.run().words, "fields": {}}
 
     # how it is read, and what is in it
-    reading, parts = _divided(fields)
+    reading, roles = _divided(fields)
     table = preview((file,), Reading(**reading), HEAD_ROWS)
     columns = table["columns"]
     names = {column["name"] for column in columns}
 
-    # the parts of columns: as they were said, as those of the other table, or guessed
-    _, parts_of_judged = _divided(like)
-    if not parts and kind == "known" and _named(parts_of_judged) <= names:
-        parts = parts_of_judged
-    elif not _named(parts) <= names or (not parts and kind != "new"):
-        parts = {}
+    # the roles of columns: as they were said, as those of the other table, or guessed
+    _, roles_of_judged = _divided(like)
+    if not roles and kind == "known" and _named(roles_of_judged) <= names:
+        roles = roles_of_judged
+    elif not _named(roles) <= names or (not roles and kind != "new"):
+        roles = {}
         for column in columns:
-            if column["part"] and column["part"] not in MAY_BE:
-                parts[column["part"]] = column["name"]
+            if column["role"] and column["role"] not in MAY_BE:
+                roles[column["role"]] = column["name"]
 
     return {
         "rows": table["rows"],
         "columns": [_column(column) for column in columns],
         "problem": table["problem"],
-        "fields": reading | parts,
+        "fields": reading | roles,
+        "scalings": [(name, f"{name}: {what}") for name, what in summaries().items()],
     }
 
 
@@ -72,15 +74,15 @@ def _divided(fields: Fields) -> tuple[Fields, Fields]:
     """Return the fields that say how a table is read, and those of its columns."""
     of_reading = {field.name for field in dataclasses.fields(Reading)}
     reading = {name: value for name, value in fields.items() if name in of_reading}
-    parts = {name: value for name, value in fields.items() if name not in of_reading}
-    return reading, parts
+    roles = {name: value for name, value in fields.items() if name not in of_reading}
+    return reading, roles
 
 
-def _named(parts: Fields) -> set[str]:
+def _named(roles: Fields) -> set[str]:
     """Return the columns that fields of commands name."""
     names: set[str] = set()
-    for part, value in parts.items():
-        if part == "quantile_columns":  # each with its level
+    for role, value in roles.items():
+        if role == "quantile_columns":  # each with its level
             names.update(item.rpartition("=")[0] for item in value)
         elif not isinstance(value, float):  # the coverage, or the least, of numbers
             names.update([value] if isinstance(value, str) else value)
@@ -94,7 +96,7 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
         "kind": column["kind"],
         "missing": column.get("missing", 0),
         "first": [_short(cell) for cell in column["first"][:ROWS_OF_DROPPED]],
-        "may_be": MAY_BE.get(column["part"]),
+        "may_be": MAY_BE.get(column["role"]),
     }
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.progress import working
 from .._support.text import quoted
+from ..predictions.roles import UncertaintyRoles
 from .options import (
     CommandResult,
     Reading,
-    Uncertain,
     option,
     refuse,
     saved,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apply(Uncertain, Reading):
+class Apply(UncertaintyRoles, Reading):
     """Add recalibrated uncertainties and intervals to a table.
 
     All its columns are kept. Rows whose values are missing get empty cells. What is

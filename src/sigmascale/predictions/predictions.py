@@ -279,28 +279,11 @@ class Predictions:
         >>> ss.Predictions.from_frame(table, y_true="y")
         Predictions: 2 rows, true values known
         """
+        arguments = dict(locals())  # as they are named above
+        del arguments["cls"], arguments["frame"]
         from .schema import Choice, of_frame
 
-        are_all = isinstance(features, str) and features == "all"
-        levels = {} if quantiles is None else quantiles
-        choice = Choice(
-            error=error,
-            reference=y_true,
-            prediction=y_pred,
-            uncertainty=y_std,
-            variance=variance,
-            members=(members,) if isinstance(members, str) else tuple(members),
-            quantile_columns=tuple(f"{name}={p!r}" for name, p in levels.items()),
-            interval=tuple(interval),
-            interval_coverage=coverage,
-            features=() if are_all else tuple(features),
-            labels=tuple(labels),
-            all_features=are_all,
-            groups=groups,
-            weight=weights,
-            time=time,
-            min_std=min_std,
-        )
+        choice = Choice.of_arguments(arguments)
         return of_frame(frame, choice).read(frame)
 
     @classmethod

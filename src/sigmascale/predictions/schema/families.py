@@ -56,7 +56,7 @@ def is_no_deviation(name: str) -> bool:
     words = words_of(name)
     if words & _NO_DEVIATIONS or _LOGARITHM.search(name) or _SEVERAL.search(name):
         return True
-    if words & _MADE and read_name(name).part == "error":
+    if words & _MADE and read_name(name).role == "error":
         return True
     match = _LEVEL.fullmatch(name)
     return bool(match and words_of(f"{match[1]} {match[3]}") & _QUANTILE_WORDS)
@@ -99,8 +99,8 @@ def looks(
     {'members': ('pred_*',)}
     """
     # errors and uncertainties have levels and limits as well, which say something else
-    parts = {name: read_name(name).part for name in names}
-    values = [name for name in names if parts[name] not in ("error", "uncertainty")]
+    roles = {name: read_name(name).role for name in names}
+    values = [name for name in names if roles[name] not in ("error", "uncertainty")]
 
     # limits, in pairs; of new values rather than of the mean, as statsmodels has both
     if "obs_ci_lower" in values:
@@ -171,5 +171,5 @@ def _is_level(name: str) -> bool:
 def _is_member(name: str) -> bool:
     """Return whether a name with a number says that a prediction is counted."""
     text = re.sub(r"\d+", " ", name)
-    part = read_name(text).part
-    return part == "prediction" or (not part and bool(words_of(text) & _MEMBER_WORDS))
+    role = read_name(text).role
+    return role == "prediction" or (not role and bool(words_of(text) & _MEMBER_WORDS))

@@ -1,7 +1,7 @@
 """What nobody has named: told by names, or asked for.
 
 A guess is made only where one set of columns is plainly better than all others; else
-the error names the part that is open, and says what other columns look like.
+the error names the role that is open, and says what other columns look like.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def guessed(
     *,
     errors: bool,
 ) -> Schema:
-    """Return a schema with the parts that nobody has named, if they can be told."""
+    """Return a schema with the roles that nobody has named, if they can be told."""
     named = {
         "error": choice.error,
         "reference": choice.reference,
@@ -50,24 +50,24 @@ def guessed(
         "uncertainty": said.uncertainty,
     }
 
-    # columns that may play each part; those that count are features, or members
-    no_part = {*choice.features, *choice.labels, *choice.exclude, *said.made_of}
-    no_part.update(filter(None, (said.groups, said.weight, said.time)))
-    no_part.update(filter(None, named.values()))
-    open_names = [name for name in names if name in numeric and name not in no_part]
+    # columns that may play each role; those that count are features, or members
+    no_role = {*choice.features, *choice.labels, *choice.exclude, *said.made_of}
+    no_role.update(said.of_rows.values())
+    no_role.update(filter(None, named.values()))
+    open_names = [name for name in names if name in numeric and name not in no_role]
     free = read_names(name for name in open_names if name not in numbered(open_names))
     may: dict[str, list[NamedColumn]] = {}
-    for part, name in named.items():
-        may[part] = [column for column in free if column.part == part]
+    for role, name in named.items():
+        may[role] = [column for column in free if column.role == role]
         if name:
             stem = frozenset[str]() if name in said.made else read_name(name).stem
-            may[part] = [NamedColumn(name, part, stem, named=True)]
-        elif part == "uncertainty":
-            may[part] = [column for column in free if _may_be_u(column, names)]
+            may[role] = [NamedColumn(name, role, stem, named=True)]
+        elif role == "uncertainty":
+            may[role] = [column for column in free if _may_be_u(column, names)]
 
     # ways of knowing errors, of which the first is taken that names tell plainly
     ways = [_PAIR, ("error", "uncertainty"), *(() if errors else _WITHOUT_ERRORS)]
-    given = {part for part, name in named.items() if name}
+    given = {role for role, name in named.items() if name}
     ways = [way for way in ways if given.issubset(way)]
     for way in ways:
         plain = [columns for columns in best_sets(way, may) if is_plain(columns)]
@@ -78,33 +78,33 @@ def guessed(
 
 def _may_be_u(column: NamedColumn, names: Sequence[str]) -> bool:
     """Return whether a column may hold uncertainties, or variances."""
-    is_called_so = column.part in ("uncertainty", "variance")
+    is_called_so = column.role in ("uncertainty", "variance")
     is_other = is_no_deviation(column.name) or is_misleading(column.name, names)
     return is_called_so and not is_other
 
 
 def _sounds_like_u(column: NamedColumn) -> bool:
     """Return whether a name is a little like an uncertainty: scale, or t2m_err."""
-    is_free = column.part in ("", "error") and not is_no_deviation(column.name)
+    is_free = column.role in ("", "error") and not is_no_deviation(column.name)
     return is_free and sounds_like_u(column)
 
 
 def _with_set(said: Schema, columns: ColumnSet) -> Schema:
     """Return a schema whose errors, prediction and uncertainty are a set of columns."""
-    parts = {part: column.name for part, column in columns.items()}
+    roles = {role: column.name for role, column in columns.items()}
     error: tuple[str, ...] = ()
-    if "error" in parts:
-        error = (parts["error"],)
-    elif "reference" in parts:
-        error = parts["reference"], parts["prediction"]
-    is_variance = columns["uncertainty"].part == "variance"
+    if "error" in roles:
+        error = (roles["error"],)
+    elif "reference" in roles:
+        error = roles["reference"], roles["prediction"]
+    is_variance = columns["uncertainty"].role == "variance"
     guessed = [column.name for column in columns.values() if not column.named]
     return replace(
         said,
-        uncertainty=parts["uncertainty"],
+        uncertainty=roles["uncertainty"],
         is_variance=said.is_variance or is_variance,
         error=error,
-        prediction=parts.get("prediction", said.prediction),
+        prediction=roles.get("prediction", said.prediction),
         guessed=tuple(guessed),
     )
 
@@ -118,23 +118,23 @@ def _unclear(
     names: Sequence[str],
 ) -> ColumnError:
     """Return the error that no column is plainly what is needed."""
-    way = next((way for way in ways if all(may[part] for part in way)), ways[0])
-    lacking = [part for part in _IN_ORDER if part in way and not may[part]]
+    way = next((way for way in ways if all(may[role] for role in way)), ways[0])
+    lacking = [role for role in _IN_ORDER if role in way and not may[role]]
     hinted = dict(may)
     if not may["uncertainty"]:  # names with something of one
         hinted["uncertainty"] = [column for column in free if _sounds_like_u(column)]
 
-    # the sets of columns that fit best, and the part to ask for: one that no column
+    # the sets of columns that fit best, and the role to ask for: one that no column
     # plays, or that several may, or that fits worst
-    sets = best_sets([part for part in way if hinted[part]], hinted)[:MOST_SETS]
-    columns_of = {part: _candidates(part, sets) for part in ("uncertainty", *way)}
-    differ = [part for part in way if len(columns_of[part]) > 1]
+    sets = best_sets([role for role in way if hinted[role]], hinted)[:MOST_SETS]
+    columns_of = {role: _candidates(role, sets) for role in ("uncertainty", *way)}
+    differ = [role for role in way if len(columns_of[role]) > 1]
     best = sets[0] if sets else {}
-    odd = sorted(best, key=lambda part: likeness(best[part], best.values()))
-    part = (*lacking, *differ, *odd, "uncertainty")[0]
+    odd = sorted(best, key=lambda role: likeness(best[role], best.values()))
+    role = (*lacking, *differ, *odd, "uncertainty")[0]
 
     # what to pass, where names do not tell that some columns say it together
-    asked = [part for part in way if not (may[part] and may[part][0].named)]
+    asked = [role for role in way if not (may[role] and may[role][0].named)]
     shown = [_as_said(columns, asked) for columns in sets]
     example = dict.fromkeys(asked, "COLUMN") | (shown[0] if shown else {})
     if "variance" in example:
@@ -142,38 +142,38 @@ def _unclear(
     if not columns_of["uncertainty"]:  # one of several columns is no example
         example |= dict.fromkeys(differ, "COLUMN")
     sentences = []
-    if part == "uncertainty" and not may[part]:
+    if role == "uncertainty" and not may[role]:
         for words, roles in looks(open_names, names):
-            others = {other: example[other] for other in example if other != part}
+            others = {other: example[other] for other in example if other != role}
             is_blank = others.get("prediction") == "COLUMN"
             if is_blank or not {"interval", "variance"} & roles.keys():
                 others.pop("prediction", None)  # it is the middle of these columns
             sentences.append(f"{words}: pass {choice.example(others | roles)}.")
     could = ""
     if not sentences:  # then a single column is asked for
-        if columns_of[part]:
-            could = f"; it could be {listed(map(quoted, columns_of[part]))}"
-        instead = {"uncertainty": "variance", "reference": "error"}.get(part)
+        if columns_of[role]:
+            could = f"; it could be {listed(map(quoted, columns_of[role]))}"
+        instead = {"uncertainty": "variance", "reference": "error"}.get(role)
         hint = f" (or {choice.called(instead, 'COLUMN')})" if instead else ""
         sentences.append(f"Name it{hint}, for example: {choice.example(example)}.")
     msg = (
-        f"No column is plainly the {part}{could}. "
+        f"No column is plainly the {role}{could}. "
         f"{' '.join(sentences)} The columns are: {listed(map(quoted, names), 12)}."
     )
-    return ColumnError(msg, part, tuple(columns_of[part]), sets=shown)
+    return ColumnError(msg, role, tuple(columns_of[role]), sets=shown)
 
 
 def _as_said(columns: ColumnSet, asked: Sequence[str]) -> dict[str, str]:
     """Return a set of columns as a user would name it: a variance is called one."""
     said = {}
-    for part in asked:
-        if part in columns:
-            is_variance = columns[part].part == "variance"
-            said["variance" if is_variance else part] = columns[part].name
+    for role in asked:
+        if role in columns:
+            is_variance = columns[role].role == "variance"
+            said["variance" if is_variance else role] = columns[role].name
     return said
 
 
-def _candidates(part: str, sets: Sequence[ColumnSet]) -> list[str]:
-    """Return the columns that play a part in sets, each once."""
-    names = [columns[part].name for columns in sets if part in columns]
+def _candidates(role: str, sets: Sequence[ColumnSet]) -> list[str]:
+    """Return the columns that play a role in sets, each once."""
+    names = [columns[role].name for columns in sets if role in columns]
     return list(dict.fromkeys(names))
