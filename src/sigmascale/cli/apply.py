@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._support.numerals import number
 from .._support.progress import working
 from .._support.text import quoted
 from ..predictions.roles import UncertaintyRoles
@@ -84,7 +85,7 @@ class Apply(UncertaintyRoles, Reading):
         words = (
             f"Written: {self.output} ({table.n_rows} rows; {dropped}"
             f"new columns {', '.join(new)}). {u} holds standard deviations; "
-            f"{100 * self.coverage:.4g} % of "
+            f"{number(100 * self.coverage, 4)} % of "
             f"{'errors' if is_of_errors else 'true values'} are to lie between "
             f"{low} and {high}."
         )

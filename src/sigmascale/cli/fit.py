@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._support.numerals import number
 from .._support.progress import working
 from .._support.text import WIDTH
 from ..predictions.roles import Roles
@@ -216,7 +217,7 @@ def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
 
 def _in_words(factors: dict[str, float]) -> str:
     """Return what uncertainties are multiplied by, unless one factor says it."""
-    least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
+    least, low, median, high, most = (number(value) for value in factors.values())
     if least == most:
         return ""
     return (

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support import numerals
 from .._support.checks import Floats, check_count, check_fraction, is_real, need
 from .._support.notices import gathered, quiet, warn
 from .._support.text import listed, quoted
@@ -576,9 +577,10 @@ class HonestCalculator(Calculator):
         is_beyond = self.threshold is not None and radius[worst] > self.threshold
         if is_beyond and (not self.state["beyond"] or self.on_exceed == "stop"):
             words = (
-                f"The {100 * level:.6g} % ball of atom {worst} "
-                f"({atoms.symbols[worst]}) has a radius of {radius[worst]:.3g} eV/Å, "
-                f"above {self.threshold:.3g} eV/Å."
+                f"The {numerals.number(100 * level, 6)} % ball of atom {worst} "
+                f"({atoms.symbols[worst]}) has a radius of "
+                f"{numerals.number(radius[worst])} eV/Å, above {self.threshold:.3g} "
+                "eV/Å."
             )
             events.append(Event("threshold", step, words))
         self.state["beyond"] = bool(is_beyond)
@@ -685,13 +687,14 @@ class HonestCalculator(Calculator):
         if is_infinite:
             remedy = "Radii are infinite: hold out"
             category = InfiniteIntervalWarning
-        shown = f"{math.floor(1e6 * highest) / 1e6:.6g}"
+        shown = numerals.number(math.floor(1e6 * highest) / 1e6, 6)
         whose = f", that of the worst of {n_atoms} atoms," if self.level is None else ""
         where = " in each bin of u" if len(z.tables) > 1 else ""
         words = (
-            f"`level` {level:.8g}{whose} lies beyond what {min(z.n_rows)} calibrated "
-            f"atoms{where} can tell: the highest level that they support is {shown}. "
-            f"{remedy} at least {needed} atoms{where}, or pass level={shown}."
+            f"`level` {numerals.number(level, 8)}{whose} lies beyond what "
+            f"{min(z.n_rows)} calibrated atoms{where} can tell: the highest level that "
+            f"they support is {shown}. {remedy} at least {needed} atoms{where}, or "
+            f"pass level={shown}."
         )
         warn(words, category, stacklevel=4)
         return level if is_infinite else highest

@@ -45,6 +45,7 @@ from .._support.columns import (
 )
 from .._support.labels import Categories, Label
 from .._support.notices import rows_at, warn
+from .._support.numerals import number
 from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .forms import of_distribution, of_members, of_quantiles, read_atoms, upright
@@ -749,7 +750,7 @@ class Predictions:
         if self.groups is not None:
             words += f"; {int(self.groups.max()) + 1} groups"
         if self.weights is not None:
-            words += f"; weighted, as many as {self.n_effective:.4g} in effect"
+            words += f"; weighted, as many as {number(self.n_effective, 4)} in effect"
         if len(self.names) > 1:
             words += f"; features: {listed(self.names[1:])}"
         return f"Predictions: {words}"

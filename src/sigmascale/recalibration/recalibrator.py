@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from .._support.checks import Floats, Ints, check_choice, check_count, is_real
 from .._support.notices import warn
+from .._support.numerals import fixed
 from .._support.parameters import Parametrised, check_is_fitted
 from .._support.progress import working
 from .._support.text import quoted
@@ -527,7 +528,7 @@ class Recalibrator(Parametrised):
         rows = f"{self.n_rows_} rows"
         is_weighted = round(self.n_effective_) != self.n_rows_
         if is_weighted:
-            rows += f", weighted, which count as {self.n_effective_:.0f}"
+            rows += f", weighted, which count as {fixed(self.n_effective_, 0)}"
         sentences = [
             f"{scale_words(self.scale_, self.names_)}.",
             f"Learned by {self._method} from {rows}.",
