@@ -159,7 +159,9 @@ def _rounded(x: float, decimals: int, outwards: int) -> str:
     elif outwards < 0:
         units = math.floor(units + slack)
     text = f"{abs(units) / 10**decimals:,.{decimals}f}"
-    return _signed(units if text.strip("0.") else 0.0, text)  # no −0.00
+    return (
+        text if not float(text.replace(",", "")) else _signed(units, text)
+    )  # no −0.00
 
 
 def _signed(x: float, text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from .._support.numerals import number
 from .._support.text import shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
@@ -103,7 +104,7 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 def _rounded(column: dict[str, Any], cell: str) -> str:
     """Return a cell as text, with six digits if it is a number."""
     with contextlib.suppress(ValueError):
-        return f"{float(cell):.6g}" if column["kind"] == "number" else _short(cell)
+        return number(float(cell), 6) if column["kind"] == "number" else _short(cell)
     return _short(cell)
 
 

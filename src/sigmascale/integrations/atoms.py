@@ -687,14 +687,13 @@ class HonestCalculator(Calculator):
         if is_infinite:
             remedy = "Radii are infinite: hold out"
             category = InfiniteIntervalWarning
-        shown = numerals.number(math.floor(1e6 * highest) / 1e6, 6)
+        shown = f"{math.floor(1e6 * highest) / 1e6:.6g}"
         whose = f", that of the worst of {n_atoms} atoms," if self.level is None else ""
         where = " in each bin of u" if len(z.tables) > 1 else ""
         words = (
-            f"`level` {numerals.number(level, 8)}{whose} lies beyond what "
-            f"{min(z.n_rows)} calibrated atoms{where} can tell: the highest level that "
-            f"they support is {shown}. {remedy} at least {needed} atoms{where}, or "
-            f"pass level={shown}."
+            f"`level` {level:.8g}{whose} lies beyond what {min(z.n_rows)} calibrated "
+            f"atoms{where} can tell: the highest level that they support is {shown}. "
+            f"{remedy} at least {needed} atoms{where}, or pass level={shown}."
         )
         warn(words, category, stacklevel=4)
         return level if is_infinite else highest
