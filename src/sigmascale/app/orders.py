@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from .._support.numerals import number
+from .._support import numerals
 from .._support.text import shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
@@ -104,7 +104,7 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 def _rounded(column: dict[str, Any], cell: str) -> str:
     """Return a cell as text, with six digits if it is a number."""
     with contextlib.suppress(ValueError):
-        return number(float(cell), 6) if column["kind"] == "number" else _short(cell)
+        return numerals.number(float(cell), 6) if column["kind"] == "number" else _short(cell)
     return _short(cell)
 
 
