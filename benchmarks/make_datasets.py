@@ -1,11 +1,16 @@
-"""Make the real sets that sigmascale ships: ``load_diabetes`` and ``load_health``.
+"""Make the real sets that sigmascale ships: melting points, diabetes and health.
 
-Usage: ``pip install statsmodels && python benchmarks/make_datasets.py``. It reads the
+Usage: ``pip install chemicals rdkit statsmodels && python benchmarks/make_datasets.py``
+(with names of sets for some of them). It reads melting points from chemicals, the
 diabetes study from scikit-learn and the RAND Health Insurance Experiment from
-statsmodels, fits a forest, a Gaussian process and quantile models, and writes what
-these say of rows that they have not seen to ``src/sigmascale/_data``. The files in the
-repository were made with scikit-learn 1.9.1 and statsmodels 0.15.0; other versions may
-change the last digits.
+statsmodels, fits models, and writes their predictions of held-out rows to
+``src/sigmascale/predictions/data``. The files in the repository were made with
+scikit-learn 1.9.1, statsmodels 0.15.0, chemicals 1.5.2 and RDKit 2026.9.1; other
+versions may change the last digits.
+
+Melting points are those of J.-C. Bradley, A. Lang and A. Williams, Jean-Claude Bradley
+Open Melting Point Dataset (2014), doi:10.6084/m9.figshare.1031637, published under CC0,
+as chemicals (MIT license) ships them: one median a compound. Structures are PubChem's.
 """
 
 from __future__ import annotations
@@ -23,12 +28,14 @@ from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegresso
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import KFold
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOST_OF_A_PROCESS = 1500  # rows that the Gaussian process learns from
 UNSEEN = 4000  # rows of the health insurance experiment that are shipped
+MOLECULES = 3000  # in each part of the melting points
 HEALTH = ("hlthg", "hlthf", "hlthp")  # beside excellent
 INPUTS = (
     *("xage", "female", "logc", "idp", "lpi", "fmde", "physlm", "disea", *HEALTH),
@@ -127,6 +134,80 @@ def health():
     }
 
 
+def molecules():
+    """Return SMILES and melting points (K) of compounds that chemicals lists."""
+    (package,) = importlib.util.find_spec("chemicals").submodule_search_locations
+    points = Path(package, "Phase Change", "OpenNotebook Melting Points.tsv")
+    with points.open(newline="") as file:
+        melting = {
+            row["CAS"]: float(row["Tm"]) for row in csv.DictReader(file, delimiter="\t")
+        }
+    smiles = {}
+    for size in ("small", "large"):
+        names = Path(package, "Identifiers", f"chemical identifiers pubchem {size}.tsv")
+        with names.open(encoding="utf8") as file:
+            for line in file:
+                cells = line.split("\t")
+                if cells[1] in melting:
+                    smiles[cells[1]] = cells[4]
+    return list(smiles.values()), np.array([melting[number] for number in smiles])
+
+
+def melting():
+    """Return the columns of the melting points, predicted by five neural networks."""
+    from rdkit import Chem, RDLogger
+    from rdkit.Chem import Descriptors
+    from rdkit.ML.Descriptors.MoleculeDescriptors import MolecularDescriptorCalculator
+
+    # one organic molecule a row, of 4 to 60 heavy atoms, with all its descriptors
+    RDLogger.DisableLog("rdApp.*")
+    names = [n for n, _ in Descriptors._descList if not n.startswith(("BCUT", "Ipc"))]
+    calculator = MolecularDescriptorCalculator(names)
+    rows = []
+    for text, point in zip(*molecules(), strict=True):
+        molecule = None if "." in text else Chem.MolFromSmiles(text)
+        if molecule is None or not 4 <= molecule.GetNumHeavyAtoms() <= 60:
+            continue
+        carbon = sum(atom.GetSymbol() == "C" for atom in molecule.GetAtoms())
+        if carbon:
+            heteroatoms = 1 - carbon / molecule.GetNumHeavyAtoms()
+            rows.append([point, heteroatoms, *calculator.CalcDescriptors(molecule)])
+    table = np.array(rows)
+    table = table[np.isfinite(table).all(axis=1)]
+    y, heteroatoms, X = table[:, 0], table[:, 1], table[:, 2:]
+
+    # whoever is in neither part trains five networks, each on a bootstrap sample
+    order = np.random.default_rng(0).permutation(y.size)
+    training, unseen = order[: -2 * MOLECULES], order[-2 * MOLECULES :]
+    inputs = np.clip(StandardScaler().fit_transform(X), -6, 6)
+    mean, std = y.mean(), y.std()
+    columns = {
+        "part": np.repeat(["calibration", "test"], MOLECULES),
+        "y_true": y[unseen],
+    }
+    for k in range(5):
+        drawn = np.random.default_rng(k).choice(training, training.size)
+        network = MLPRegressor(
+            hidden_layer_sizes=(64, 64),
+            learning_rate_init=2e-3,
+            max_iter=40,
+            early_stopping=True,
+            random_state=k,
+        ).fit(inputs[drawn], (y[drawn] - mean) / std)
+        columns[f"member_{k}"] = network.predict(inputs[unseen]) * std + mean
+    described = {
+        "mass": "MolWt",
+        "polar_area": "TPSA",
+        "log_p": "MolLogP",
+        "h_donors": "NumHDonors",
+        "rotatable_bonds": "NumRotatableBonds",
+        "aromatic_rings": "NumAromaticRings",
+    }
+    for name, descriptor in described.items():
+        columns[name] = X[unseen, names.index(descriptor)]
+    return {**columns, "heteroatoms": heteroatoms[unseen]}
+
+
 def write(path, table):
     """Write columns as compressed CSV, the same bytes each time."""
     text = io.StringIO()
@@ -142,14 +223,16 @@ def write(path, table):
 
 
 def main():
-    """Write both sets."""
+    """Write the sets that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    data = Path(__file__).parents[1] / "src" / "sigmascale" / "_data"
+    sets = {"diabetes": diabetes, "health": health, "melting": melting}
+    data = Path(__file__).parents[1] / "src" / "sigmascale" / "predictions" / "data"
+    parser.add_argument("names", nargs="*", default=list(sets), metavar="name")
     parser.add_argument("--out", type=Path, default=data)
-    out = parser.parse_args().out
-    out.mkdir(exist_ok=True)
-    write(out / "diabetes.csv.gz", diabetes())
-    write(out / "health.csv.gz", health())
+    options = parser.parse_args()
+    options.out.mkdir(exist_ok=True)
+    for name in options.names:
+        write(options.out / f"{name}.csv.gz", sets[name]())
 
 
 if __name__ == "__main__":

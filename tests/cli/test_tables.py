@@ -482,9 +482,9 @@ def test_what_is_in_a_file_is_told_to_those_who_choose_columns(tmp_path):
     columns = {x["name"]: x for x in found["columns"]}
     assert found["rows"] == 40
     assert columns["u"]["kind"] == "number"
-    assert columns["u"]["part"] == "uncertainty"
-    assert columns["E"]["part"] == "error"
-    assert columns["kind"]["part"] is None  # one label
+    assert columns["u"]["role"] == "uncertainty"
+    assert columns["E"]["role"] == "error"
+    assert columns["kind"]["role"] is None  # one label
     assert columns["kind"]["first"][0] == "a"
     FRAME.with_columns(E=pl.Series([None, *FRAME["E"][1:]])).write_csv("b.csv")
     gaps = {x["name"]: x["missing"] for x in preview(["b.csv"], Reading())["columns"]}

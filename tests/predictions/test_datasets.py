@@ -18,6 +18,7 @@ from sigmascale.predictions.datasets import (
     fetch_qm9,
     load_diabetes,
     load_health,
+    load_melting,
     make_molecules,
 )
 
@@ -39,6 +40,23 @@ def test_real_sets_have_two_parts_and_all_columns():
         load_health("svm")
 
 
+def test_melting_points_are_predicted_by_an_ensemble_of_five():
+    data = load_melting()
+    calibration, test = data
+    assert (len(calibration), len(test)) == (3000, 3000)
+    members = np.array([data.table[f"member_{k}"] for k in range(5)])
+    np.testing.assert_allclose(data.table["y_pred"], members.mean(axis=0), rtol=1e-12)
+    is_test = data.table["part"] == "test"
+    np.testing.assert_allclose(test.y_std, members[:, is_test].std(axis=0, ddof=1))
+    np.testing.assert_array_equal(test.y_true, data.table["y_true"][is_test])
+    assert len(test.features) == 7
+    assert test.features["mass"].mean() > 100
+    # u is too small, and most where it is smallest
+    smallest = test.y_std < np.quantile(test.y_std, 0.1)
+    assert 2 < np.sqrt(test.z2.mean()) < 2.4
+    assert 3 < np.sqrt(test.z2[smallest].mean()) < 5
+
+
 def test_the_years_of_a_person_are_a_group_in_one_part():
     data = load_health()
     people = data.table["person"]
@@ -48,7 +66,7 @@ def test_the_years_of_a_person_are_a_group_in_one_part():
 
 
 def test_the_files_stay_small():
-    folder = Path(datasets.__file__).with_name("_data")
+    folder = Path(datasets.__file__).with_name("data")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
 
 

@@ -1,5 +1,7 @@
 """The recalibrator: bias, scale and distribution of errors, and what it warns of."""
 
+import copy
+import pickle
 import re
 import resource
 from contextlib import contextmanager
@@ -367,3 +369,72 @@ def test_many_labels_in_many_groups_need_memory_for_the_rows_alone():
     )
     with little_memory():
         assert ss.Recalibrator(ss.LinearScaling()).fit(p).describe()
+
+
+# -- the rows of the fit, unseen -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scaling": ss.BinwiseScaling(25, by="x", prior_rows=0), "bias": "constant"},
+        {"scaling": ss.IsotonicScaling(), "parts": ["x"]},
+        {"hold_out": 0.5},
+    ],
+)
+def test_rows_out_of_fold_look_like_new_rows(options):
+    of_fit, out_of_fold, of_new = [], [], []
+    for seed in range(20):
+        p, new = rows(150, seed=seed), rows(2000, seed=100 + seed)
+        r = ss.Recalibrator(**options).fit(p)
+        for q, values in (
+            (r.apply(p), of_fit),
+            (r.out_of_fold_, out_of_fold),
+            (r.apply(new), of_new),
+        ):
+            low, high = q.distributions.interval(0.8).T
+            held = np.mean((low <= q.y_true) & (q.y_true <= high))
+            values.append((q.abs_z.mean(), held))
+    seen, unseen, new = (np.mean(v, axis=0) for v in (of_fit, out_of_fold, of_new))
+    np.testing.assert_allclose(unseen, new, atol=0.05)
+    if "scaling" in options:
+        assert new[0] > seen[0] + 0.01  # fitted rows are better than new ones
+
+
+def test_rows_out_of_fold_are_those_that_were_fitted_in_their_order():
+    weights = np.random.default_rng(1).uniform(0.5, 2, 300)
+    weights[[3, 77]] = 0
+    p = rows(300, groups=np.arange(300) // 3, weights=weights)
+    shuffled = np.random.default_rng(2).permutation(p.n_rows)
+    for options in ({"bias": "auto"}, {"hold_out": 0.4}, {"parts": ["u"]}):
+        r = ss.Recalibrator(**options).fit(p)
+        q = r.out_of_fold_
+        rows_of_q = np.searchsorted(p.places, q.places)
+        assert (np.diff(rows_of_q) > 0).all()
+        assert (q.n_rows == p.n_rows) == ("hold_out" not in options)
+        for name in ("y_true", "weights"):
+            np.testing.assert_array_equal(getattr(q, name), getattr(p, name)[rows_of_q])
+        np.testing.assert_array_equal(q.features["x"], p.features["x"][rows_of_q])
+        assert q.distributions.fitted_share == 0
+
+        # the same rows in another order are the same rows
+        again = ss.Recalibrator(**options).fit(p.take(shuffled)).out_of_fold_
+        back = np.argsort(again.places)
+        np.testing.assert_array_equal(again.places[back], q.places)
+        for of_q, of_again in (
+            (q.y_std, again.y_std),
+            (q.y_pred, again.y_pred),
+            (q.distributions.quantile(0.9), again.distributions.quantile(0.9)),
+        ):
+            np.testing.assert_array_equal(of_q, of_again[back])
+
+
+def test_rows_of_a_fit_are_neither_saved_nor_sent(tmp_path):
+    r = ss.Recalibrator().fit(rows(30_000))
+    r.save(tmp_path / "r.json")
+    sent = pickle.dumps(r)
+    assert len(sent) < 200_000  # a column of the rows has 240,000 bytes
+    for other in (ss.load(tmp_path / "r.json"), pickle.loads(sent), copy.copy(r)):
+        np.testing.assert_array_equal(other.predict(rows(9)), r.predict(rows(9)))
+        with pytest.raises(ex.InvalidInputError, match=r"not saved.*calibration="):
+            _ = other.out_of_fold_

@@ -22,17 +22,26 @@ def number(x: float, digits: int = 3) -> str:
 
     >>> number(126.13), number(2015.0), number(-0.2691), number(float("inf"))
     ('126', '2015', '−0.269', '∞')
-    >>> number(123456.7), number(0.000123456), number(0.30000000000000004, 6)
-    ('123,000', '0.000123', '0.3')
+    >>> number(123456.7), number(1234.56, 5), number(0.000123456), number(0.1 + 0.2, 6)
+    ('123,000', '1,234.6', '0.000123', '0.3')
     """
     if not math.isfinite(x):
         return _signed(x, f"{x}")
     if x == round(x) and abs(x) < 1e5:
         return _signed(x, f"{abs(x):.0f}")
     rounded = abs(float(f"{x:.{digits}g}"))
-    if 100 <= rounded < 1e6:
-        return _signed(x, f"{rounded:,.{max(digits - 3, 0)}f}")
-    return _signed(x, f"{rounded:.{digits}g}")
+    if 1e3 <= rounded < 1e6:  # with a mark between thousands
+        return _signed(x, f"{rounded:,.10g}")
+    return _signed(x, f"{rounded:.10g}")
+
+
+def fixed(x: float, decimals: int) -> str:
+    """Return a number of a column or a list whose numbers have as many decimals.
+
+    >>> fixed(0.9501, 3), fixed(-1234.5, 0)
+    ('0.950', '−1,234')
+    """
+    return _rounded(x, decimals, 0)
 
 
 def about(n: float) -> str:

@@ -19,7 +19,7 @@ from .checks import Floats, Ints
 N_CELLS = 4096
 MOST_IN_A_CELL = 3  # edges; where there are more, a binary search is as fast
 FEW_NUMBERS = 2048  # for which the overhead of the steps is not worth it
-PLACED_AT_A_TIME = 2**14  # numbers at a time, so that all of it stays in the cache
+PLACED_AT_A_TIME = 2**13  # numbers at a time, so that all of it stays in the cache
 
 
 class Places:

@@ -1,4 +1,4 @@
-"""A table whose columns have parts: one lazy frame, in memory if its rows are few.
+"""A table whose columns have roles: one lazy frame, in memory if its rows are few.
 
 What is asked of its rows is an expression, so that rows in files and in memory are
 read, filtered, checked and counted by the same code.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from ..exceptions import (
     VarianceNotUncertaintyWarning,
 )
 from ..predictions.predictions import Predictions
+from ..predictions.roles import UncertaintyRoles
 from ..predictions.schema import (
     RECALIBRATED,
     TOO_MANY_LABELS,
@@ -37,7 +38,7 @@ from ..predictions.schema import (
     known,
     remembered,
 )
-from .options import Reading, Uncertain, refuse
+from .options import Reading, refuse
 from .tables import (
     FAILURES,
     OF_A_FILE,
@@ -299,7 +300,7 @@ class InputTable:
             rows = TypedColumns(frame, command.decimal)
 
             # which columns are what, and those that are made of others
-            choice = chosen(command, **changed)
+            choice = Choice.of_command(command, **changed)
             if was is None:
                 schema = rows.find(choice)
             else:
@@ -632,19 +633,9 @@ class InputTable:
         if recalibrated in self.rows.names and schema.uncertainty in schema.guessed:
             name = Choice(options=True).called("uncertainty", recalibrated)
             words.append(f"{name} would take what was recalibrated.")
-        if not schema.features and isinstance(self.command, Uncertain):
+        if not schema.features and isinstance(self.command, UncertaintyRoles):
             words.append("--feature COLUMN or --all-features would use features.")
         return words
-
-
-def chosen(command: Any, **changed: Any) -> Choice:
-    """Return what the options of a command say of the columns."""
-    of_choice = {field.name for field in fields(Choice)}
-    said: dict[str, Any] = {"options": True}
-    for option in fields(command):
-        if option.name in of_choice:
-            said[option.name] = getattr(command, option.name)
-    return Choice(**said | changed)
 
 
 def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
@@ -699,7 +690,7 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         kinds = rows.kinds(names)
         numeric = {name for name, kind in kinds.items() if kind == "number"}
         labelled = rows.labelled([name for name in names if kinds[name] == "text"])
-        part_of, unclear = guess(names, numeric, rows.counting(), labelled)
+        role_of, unclear = guess(names, numeric, rows.counting(), labelled)
 
         # how many values are missing, and the first rows
         gaps = {}
@@ -716,10 +707,12 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         about_column = {
             "name": name,
             "kind": "number" if name in numeric else "text",
-            "part": part_of[name] or ("label" if name in labelled else None),
+            "role": role_of[name] or ("label" if name in labelled else None),
             "missing": number_of[f"gap {i}"],
             "first": cells,
         }
         columns.append(about_column)
-    questions = [{"words": str(problem), **problem.fields} for problem in unclear]
-    return {"rows": number_of["len"], "columns": columns, "unclear": questions}
+    problem = None
+    if unclear is not None:
+        problem = {"message": str(unclear), "code": "column", "fields": {}}
+    return {"rows": number_of["len"], "columns": columns, "problem": problem}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,14 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
+from .._support.checks import (
+    LARGEST,
+    SMALLEST,
+    Bools,
+    Floats,
+    check_count,
+    from_series,
+)
 from .._support.labels import Categories
 from .._support.notices import quiet
 from .._support.parameters import check_is_fitted
@@ -26,7 +33,8 @@ from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError
 from ..predictions.predictions import Predictions
 from ..predictions.schema import RECALIBRATED, Choice, Schema, find
-from ..predictions.schema.choice import PYTHON
+from ..recalibration.additive import MANY_FOR_TABLES, ROWS_AT_A_TIME
+from ..recalibration.fitted_rows import Unlike
 from ..recalibration.persistence import dumps, loads
 from ..recalibration.recalibrator import Recalibrator
 from .clusters import Tally, prepare_dask, prepare_spark
@@ -37,7 +45,6 @@ HASH = "hash of the row"
 HASHED = 12  # columns of numbers, at most
 GOLDEN_RATIO = 0.6180339887498949  # whose multiples are spread out
 NEW = "new columns"  # a struct of them, before it is taken apart
-PART_OF_ARGUMENT = {argument: part for part, argument in PYTHON.items()}
 
 
 def sample(
@@ -78,19 +85,10 @@ def sample(
     10000
     """
     lazy = _as_lazy(frame)
-    # arguments of Python, as parts of a choice of columns
-    choice: dict[str, Any] = {}
-    for argument, value in columns.items():
-        part = PART_OF_ARGUMENT.get(argument, argument)
-        choice[part] = tuple(value) if isinstance(value, list) else value
-    if choice.get("features") == "all":
-        choice["features"] = ()
-        choice["all_features"] = True
-
     # which column of the frame is what
     kinds = lazy.collect_schema()
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    schema = find(Choice(**choice), list(kinds), numeric, errors=False)
+    schema = find(Choice.of_arguments(columns), list(kinds), numeric, errors=False)
     return draw(lazy, schema, check_count(n_rows, "n_rows", least=100), seed)
 
 
@@ -178,7 +176,8 @@ def apply(
         if column in kinds and kinds[column].is_numeric():
             read.add(position)
 
-    in_memory = not isinstance(nw.from_native(frame), nw.LazyFrame)
+    table = nw.from_native(frame)
+    in_memory = isinstance(table, nw.DataFrame)
     batches = _Batches(
         recalibrator=recalibrator,
         columns=tuple(
@@ -191,6 +190,7 @@ def apply(
         coverage=coverage,
         name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
         tally=Tally(recalibrator, is_whole=in_memory),
+        has_many_rows=not in_memory or len(table) >= MANY_FOR_TABLES,
     )
     batches.check(kinds)
 
@@ -373,6 +373,8 @@ class _Batches:
         The new column of uncertainties.
     tally : Tally
         What is unlike the rows of the fit, over all batches.
+    has_many_rows : bool
+        Whether tables are worth writing out for all batches together.
     """
 
     recalibrator: Recalibrator
@@ -383,6 +385,7 @@ class _Batches:
     coverage: float | None
     name: str
     tally: Tally
+    has_many_rows: bool
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what travels to workers: the JSON of the recalibrator, and names."""
@@ -413,6 +416,16 @@ class _Batches:
             names += [f"{self.name}_{end}" for end in ends]
         return names
 
+    @cached_property
+    def _evaluated(self) -> Recalibrator:
+        """The recalibrator; for many rows, its tables are written out.
+
+        What counts are the rows of all batches, not those of one.
+        """
+        if not self.has_many_rows:
+            return self.recalibrator
+        return self.recalibrator._for_many_rows()
+
     @property
     def _corrects(self) -> bool:
         """Whether predictions are corrected: there are some, and a bias is known."""
@@ -439,7 +452,7 @@ class _Batches:
         made_up = {}
         for name in self.inputs:
             made_up[name] = no_label if name in self.labelled else np.ones(1)
-        self._values(made_up, tell=False)
+        self._values(made_up, [])
 
     def beside(self, table: Any) -> Any:
         """Return a table in memory, of any library, with the new columns."""
@@ -461,36 +474,52 @@ class _Batches:
 
     def __call__(self, batch: nw.DataFrame[Any]) -> dict[str, Floats]:
         """Return the new columns of a batch; NaN in rows that cannot be used."""
-        # columns as they are needed, and which rows have all of them
         columns: dict[str, npt.NDArray[Any]] = {}
-        is_usable = np.ones(len(batch), dtype=bool)
         for name in self.inputs:
             if name in self.labelled:
                 columns[name] = from_series(batch[name].to_native())
+            else:
+                columns[name] = batch[name].cast(nw.Float64).to_numpy()
+
+        values = np.empty((len(self.outputs), len(batch)))
+        unlike: list[Unlike] = []
+        for start in range(0, len(batch), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            chunk = {name: x[rows] for name, x in columns.items()}
+            is_usable = self._usable(chunk)
+            if is_usable.all():
+                values[:, rows] = self._values(chunk, unlike)
                 continue
-            numbers = batch[name].cast(nw.Float64).to_numpy()
-            columns[name] = numbers
+            values[:, rows] = np.nan
+            if is_usable.any():
+                usable = {name: x[is_usable] for name, x in chunk.items()}
+                values[:, start + np.flatnonzero(is_usable)] = self._values(
+                    usable, unlike
+                )
+        if unlike:
+            self.tally.take(reduce(Unlike.plus, unlike))
+        return dict(zip(self.outputs, values, strict=True))
+
+    def _usable(self, columns: Mapping[str, npt.NDArray[Any]]) -> Bools:
+        """Return which rows have numbers in range; features may be missing."""
+        is_usable = np.ones(len(next(iter(columns.values()))), dtype=bool)
+        for name, numbers in columns.items():
+            if name in self.labelled:
+                continue
             if name in self.columns[1:] and name != self.y_pred:
-                is_usable &= ~np.isinf(numbers)  # features may be missing
+                is_usable &= ~np.isinf(numbers)
             else:
                 is_usable &= np.abs(numbers) <= LARGEST
             if name == self.columns[0]:
                 is_usable &= numbers >= SMALLEST
-
-        # what is said of these
-        values = np.full((len(self.outputs), len(batch)), np.nan)
-        usable = np.flatnonzero(is_usable)
-        if usable.size:
-            columns_of_usable = {name: x[usable] for name, x in columns.items()}
-            values[:, usable] = self._values(columns_of_usable)
-        return dict(zip(self.outputs, values, strict=True))
+        return is_usable
 
     def _values(
-        self, columns: Mapping[str, npt.NDArray[Any]], *, tell: bool = True
+        self, columns: Mapping[str, npt.NDArray[Any]], unlike: list[Unlike]
     ) -> Floats:
         """Return the new columns of rows that can be used, one in each line.
 
-        What is unlike the fit is counted, unless the rows are made up.
+        Counts of what is unlike the fit are added to those of other rows.
         """
         # the rows as Predictions; NaN stands for features that are not read
         name_of_u = self.columns[0]
@@ -507,12 +536,11 @@ class _Batches:
                 features[in_fit] = columns[name]
         y_pred = None if self.y_pred is None else columns[self.y_pred]
         rows = Predictions(y_pred, u, features=features)
-        if tell:
-            self.tally.take(self.recalibrator._unlike(rows))
+        unlike.append(self.recalibrator._unlike(rows))
 
         # what is said of them, in the order of `outputs`
         with quiet():
-            applied = self.recalibrator._applied(rows, rows)
+            applied = self._evaluated._applied(rows, rows)
             values: list[Any] = [applied.y_std]
             if self._corrects:
                 values.append(applied.y_pred)

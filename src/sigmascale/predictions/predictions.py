@@ -45,6 +45,7 @@ from .._support.columns import (
 )
 from .._support.labels import Categories, Label
 from .._support.notices import rows_at, warn
+from .._support.numerals import number
 from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .forms import of_distribution, of_members, of_quantiles, read_atoms, upright
@@ -279,28 +280,11 @@ class Predictions:
         >>> ss.Predictions.from_frame(table, y_true="y")
         Predictions: 2 rows, true values known
         """
+        arguments = dict(locals())  # as they are named above
+        del arguments["cls"], arguments["frame"]
         from .schema import Choice, of_frame
 
-        are_all = isinstance(features, str) and features == "all"
-        levels = {} if quantiles is None else quantiles
-        choice = Choice(
-            error=error,
-            reference=y_true,
-            prediction=y_pred,
-            uncertainty=y_std,
-            variance=variance,
-            members=(members,) if isinstance(members, str) else tuple(members),
-            quantile_columns=tuple(f"{name}={p!r}" for name, p in levels.items()),
-            interval=tuple(interval),
-            interval_coverage=coverage,
-            features=() if are_all else tuple(features),
-            labels=tuple(labels),
-            all_features=are_all,
-            groups=groups,
-            weight=weights,
-            time=time,
-            min_std=min_std,
-        )
+        choice = Choice.of_arguments(arguments)
         return of_frame(frame, choice).read(frame)
 
     @classmethod
@@ -766,7 +750,7 @@ class Predictions:
         if self.groups is not None:
             words += f"; {int(self.groups.max()) + 1} groups"
         if self.weights is not None:
-            words += f"; weighted, as many as {self.n_effective:.4g} in effect"
+            words += f"; weighted, as many as {number(self.n_effective, 4)} in effect"
         if len(self.names) > 1:
             words += f"; features: {listed(self.names[1:])}"
         return f"Predictions: {words}"

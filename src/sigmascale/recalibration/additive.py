@@ -9,7 +9,7 @@ PyTorch, CuPy and JAX come out as what they are, and arrays of ndonnx as an ONNX
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from ..predictions.predictions import Predictions
 
 UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
-ROWS_AT_A_TIME = 2**14  # in NumPy, so that what is computed stays in the cache
+# Columns of 2^13 numbers stay in the cache, and are small enough for the allocator to
+# keep: from 128 KiB on, glibc maps and unmaps every one (half of all time).
+ROWS_AT_A_TIME = 2**13
 HALF = 0.5 + 1e-6  # of the way from a value to the next: rounding decides on no place
 MANY_FOR_TABLES = 50_000  # rows, for which it is worth writing out whole tables
 LARGEST_TABLE = 2**17  # numbers in a table that is written out
@@ -499,27 +501,26 @@ class Additive:
         library : Library
             The library of the columns.
         """
-        return self._few_rows.evaluate(columns, library)
+        return self._evaluator.evaluate(columns, library)
 
     @cached_property
-    def _few_rows(self) -> _Evaluator:
-        """What evaluates some rows: tables are as small as they were learned."""
-        lookups = [_Lookup.of(table) for table in self.tables]
-        return _Evaluator(self, lookups)
+    def _evaluator(self) -> _Evaluator:
+        """What evaluates rows."""
+        return _Evaluator(self)
 
     @cached_property
-    def _many_rows(self) -> _Evaluator:
-        """What evaluates many rows: tables are written out, and there are fewer."""
-        written_out = _written_out(self.axes, self.tables)
-        if written_out is None:
-            return self._few_rows
-        return _Evaluator(self, written_out)
+    def for_many_rows(self) -> Additive:
+        """The same sum of fewer tables, with a value for each code.
+
+        They take some time to write out, and then less for each row.
+        """
+        tables = _written_out(self.axes, self.tables)
+        return self if tables is None else replace(self, tables=tables)
 
     def _evaluator_for(self, n_rows: int) -> _Evaluator:
         """Return what evaluates so many rows in the shortest time."""
-        if self.tables and n_rows >= MANY_FOR_TABLES:
-            return self._many_rows
-        return self._few_rows
+        has_many = self.tables and n_rows >= MANY_FOR_TABLES
+        return self.for_many_rows._evaluator if has_many else self._evaluator
 
     def of_rows(self, rows: Predictions) -> Floats:
         """Return the value of each row of Predictions."""
@@ -637,7 +638,9 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return steps[::-1]
 
 
-def _written_out(axes: Sequence[Axis], tables: Iterable[Table]) -> list[_Lookup] | None:
+def _written_out(
+    axes: Sequence[Axis], tables: Iterable[Table]
+) -> tuple[Table, ...] | None:
     """Return tables that have a value for each code; None if these are too many.
 
     A table is added to one that has all of its axes.
@@ -662,10 +665,7 @@ def _written_out(axes: Sequence[Axis], tables: Iterable[Table]) -> list[_Lookup]
         whole[host] += values.reshape(shape)
     if sum(values.size for values in whole.values()) > LARGEST_TABLES:
         return None
-    return [
-        _Lookup(host, tuple(_steps(values.shape)), np.ravel(values))
-        for host, values in whole.items()
-    ]
+    return tuple(Table.of(host, values) for host, values in whole.items())
 
 
 class _Evaluator:
@@ -675,17 +675,15 @@ class _Evaluator:
     ----------
     additive : Additive
         The map.
-    lookups : list of _Lookup
-        Its tables.
     """
 
-    def __init__(self, additive: Additive, lookups: list[_Lookup]) -> None:
+    def __init__(self, additive: Additive) -> None:
         self.base = additive.base
         self.axes = additive.axes
         self.constant = additive.constant
         self.bounds = additive.bounds
         self.log = additive.log
-        self.lookups = lookups
+        self.lookups = lookups = [_Lookup.of(table) for table in additive.tables]
         # the sum of the values of a row lies between these
         lowest = sum(float(lookup.values.min()) for lookup in lookups)
         highest = sum(float(lookup.values.max()) for lookup in lookups)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from .._support.checks import Floats, Ints
+from .._support.numerals import number
 from .._support.weighting import mean_of, weights_of
 from ..predictions.predictions import Predictions
 from .additive import Additive, Base
@@ -176,9 +177,8 @@ def _gain_words(before: Floats, after: Floats, rows: Predictions) -> str:
     mean_before = rows.mean(before)
     percent = 100 * (rows.mean(gain) / mean_before)
     error = 100 * (standard_error(gain, rows) / mean_before)
-    return (
-        f"; squared errors of rows out of fold fall by {percent:.2g} ± {error:.1g} %."
-    )
+    fall = f"{number(percent, 2)} ± {number(error, 1)} %"
+    return f"; squared errors of rows out of fold fall by {fall}."
 
 
 def _folds(rows: Predictions, size: Floats, seed: int) -> Ints:

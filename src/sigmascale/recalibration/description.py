@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._support.numerals import number
 from .._support.text import listed
 from .additive import Additive, Base
 
@@ -19,7 +20,7 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     factor = level * base.a
     if not scale.tables:
         if base.is_factor:
-            return f"Uncertainties are multiplied by one factor, {factor:.3g}"
+            return f"Uncertainties are multiplied by one factor, {number(factor)}"
         return _base_words(base, level)
 
     # the sum of tables lies between the sums of their extremes, and within bounds
@@ -35,7 +36,7 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         words = f"{_base_words(base, level)}, and multiplied"
     used = sorted({axis.column for axis in scale.axes})
     columns = listed([names[column] for column in used])
-    return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+    return f"{words} by factors of {columns}, between {number(low)} and {number(high)}"
 
 
 def _base_words(base: Base, level: float) -> str:
@@ -43,13 +44,13 @@ def _base_words(base: Base, level: float) -> str:
     if base.knots is not None:
         return f"Every u² is replaced by an isotonic fit of {len(base.knots)} knots"
     formula = "a u"
-    numbers = [f"a = {level * base.a:.4g}"]
+    numbers = [f"a = {number(level * base.a, 4)}"]
     if base.b:
         sign = "+" if base.b > 0 else "−"
         formula = f"sqrt(a² u² {sign} b²)"
-        numbers.append(f"b = {level * abs(base.b):.4g}")
+        numbers.append(f"b = {number(level * abs(base.b), 4)}")
     if base.power:
         formula += " (u/u₀)^p"
-        numbers.append(f"p = {base.power:.3g}")
-        numbers.append(f"u₀ = {base.span[0]:.3g}")
+        numbers.append(f"p = {number(base.power)}")
+        numbers.append(f"u₀ = {number(base.span[0])}")
     return f"Every u is replaced by {formula}, {listed(numbers)}"

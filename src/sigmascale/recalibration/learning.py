@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from ..predictions.diagnostics import informative
 from ..predictions.predictions import Predictions
 from .additive import Additive
@@ -13,8 +15,15 @@ from .cautions import caution_of_bias, cautions_of_scale
 from .distributions import Parts, ZDistribution
 from .folds import divided
 from .guarantees import axes_of_parts, warn_of_small_parts
-from .out_of_fold import of_rows_held_out, of_rows_out_of_fold, scale_out_of_fold
+from .out_of_fold import (
+    OutOfFold,
+    of_rows_held_out,
+    of_rows_out_of_fold,
+    scale_held_out,
+    scale_out_of_fold,
+)
 from .scalings.scaling import Learned, Scaling
+from .unseen import Unseen
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,8 @@ class Fitted:
         The distribution of z.
     parts : Parts or None
         How far it is stretched in each part.
+    unseen : Unseen
+        The rows that tell the distribution, as fits without them see them.
     bias_words : str
         What was done about the bias.
     cautions : tuple of str
@@ -67,6 +78,7 @@ class Fitted:
     bias: Additive | None
     distribution: ZDistribution
     parts: Parts | None
+    unseen: Unseen
     bias_words: str
     cautions: tuple[str, ...]
 
@@ -78,9 +90,10 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
     """
     # rows that tell nothing but the distribution
     held_out = None
+    which_held_out = None
     if choices.hold_out:
-        seen, unseen = divided(rows, choices.hold_out, choices.random_state)
-        held_out = rows.take(unseen)
+        seen, which_held_out = divided(rows, choices.hold_out, choices.random_state)
+        held_out = rows.take(which_held_out)
         rows = rows.take(seen)
 
     # the bias; the scale is learned from what it leaves
@@ -95,16 +108,27 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         is_known = bool(rows.squared_error.any())
 
     # the scale
+    errors = rows.errors
     rows = informative(rows)
     learned = choices.scaling.learn(rows)
 
+    # rows as fits without them see them: those held out, or all, out of fold
+    seed = choices.random_state
+    witnesses = rows
+    if held_out is None:
+        told = scale_out_of_fold(rows, choices.scaling, learned, seed)
+    else:
+        witnesses = corrected(held_out, bias)
+        errors = witnesses.errors
+        told = scale_held_out(witnesses, learned, seed)
+    unbiased = None if bias is None else errors
+    unseen = Unseen(told.scale, told.fold.astype(np.int8), unbiased, which_held_out)
+
     # the distribution of z; normal, where errors do not tell it, or shall not
-    if held_out is not None:
-        held_out = corrected(held_out, bias)
     distribution = ZDistribution(dim=rows.components)
     parts = None
     if is_known and choices.distribution == "empirical":
-        distribution, parts = _distribution(rows, held_out, learned, choices)
+        distribution, parts = _distribution(rows, witnesses, told, learned, choices)
 
     # what is odd about it
     cautions: tuple[str, ...] = ()
@@ -113,32 +137,35 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         cautions = cautions_of_scale(rows, scale)
         if choices.bias is None and not rows.is_vector:
             cautions += caution_of_bias(rows, scale)
-    return Fitted(learned.map, bias, distribution, parts, bias_words, cautions)
+    return Fitted(learned.map, bias, distribution, parts, unseen, bias_words, cautions)
 
 
 def _distribution(
-    rows: Predictions, held_out: Predictions | None, learned: Learned, choices: Choices
+    rows: Predictions,
+    witnesses: Predictions,
+    told: OutOfFold,
+    learned: Learned,
+    choices: Choices,
 ) -> tuple[ZDistribution, Parts | None]:
-    """Return the distribution of z, and how far it is stretched in each part."""
-    if held_out is not None and not choices.parts:
-        return of_rows_held_out(held_out, learned.map), None
+    """Return the distribution of z, and how far it is stretched in each part.
 
-    out_of_fold = scale_out_of_fold(
-        rows, choices.scaling, learned, choices.random_state
-    )
+    Witnesses are rows held out, if there are any, and else rows out of fold.
+    """
+    if choices.hold_out and not choices.parts:
+        return of_rows_held_out(witnesses, told), None
+
+    out_of_fold = told
+    if choices.hold_out:
+        out_of_fold = scale_out_of_fold(
+            rows, choices.scaling, learned, choices.random_state
+        )
     distribution = of_rows_out_of_fold(rows, out_of_fold)
     if not choices.parts:
         return distribution, None
 
-    # rows held out tell the parts, if there are any, and else rows out of fold
-    witnesses = rows
-    scale = out_of_fold.scale
-    if held_out is not None:
-        witnesses = held_out
-        scale = learned.map.of_rows(held_out)
     axes = axes_of_parts(rows, choices.parts, witnesses.n_effective)
     parts = Parts.learn(
-        axes, witnesses, scale, distribution, held_out=held_out is not None
+        axes, witnesses, told.scale, distribution, held_out=choices.hold_out > 0
     )
     warn_of_small_parts(parts, rows.names)
     return distribution, parts

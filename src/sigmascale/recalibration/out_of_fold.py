@@ -13,7 +13,6 @@ from .._support.weighting import weights_of
 from ..exceptions import FewRowsWarning
 from ..predictions.diagnostics import informative
 from ..predictions.predictions import Predictions
-from .additive import Additive
 from .distributions import MOST_QUANTILES, QuantileTable, ZDistribution
 from .folds import fold_numbers, make_folds, simplest
 from .scalings.scaling import Learned, Scaling
@@ -24,12 +23,13 @@ NUMBERS_OF_TABLES = (1, 2, 5)  # that are tried
 ROWS_PER_TABLE = 200  # at least
 
 
-def of_rows_held_out(rows: Predictions, scale: Additive) -> ZDistribution:
+def of_rows_held_out(rows: Predictions, held_out: OutOfFold) -> ZDistribution:
     """Return the distribution whose intervals are those of split conformal prediction.
 
     `rows` were held out: neither bias nor scale was learned from them.
     """
-    return _one_table(rows, rows.signed_error / scale.of_rows(rows), infinite=True)
+    scale = held_out.scale
+    return tables_of(rows, rows.signed_error / scale, scale, 1, infinite=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,12 @@ def scale_out_of_fold(
     return OutOfFold(rounded(scale), fold)  # what is equal in one unit is in all
 
 
+def scale_held_out(rows: Predictions, learned: Learned, seed: int) -> OutOfFold:
+    """Return the scale of rows that were held out, in folds of their own."""
+    fold = make_folds(rows.abs_z, rows, seed)
+    return OutOfFold(learned.map.of_rows(rows), fold)
+
+
 def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribution:
     """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
     scale = out_of_fold.scale
@@ -71,9 +77,27 @@ def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribut
             FewRowsWarning,
             stacklevel=5,
         )
-        return _one_table(rows, z)
+        return tables_of(rows, z, scale, 1)
     n_bins = _number_of_tables(rows, z, scale, out_of_fold.fold)
-    return ZDistribution.learn(z, scale, rows.weights, n_bins, rows.components)
+    return tables_of(rows, z, scale, n_bins)
+
+
+def tables_of(
+    rows: Predictions, z: Floats, scale: Floats, n_bins: int, *, infinite: bool = False
+) -> ZDistribution:
+    """Return the distribution of z-scores that no fit has seen, in bins of the scale.
+
+    It is one table where rows are few, or were held out.
+    """
+    tells_sign = rows.is_vector or rows.n_effective >= LEAST_FOR_SIGN
+    if tells_sign and not infinite:
+        return ZDistribution.learn(z, scale, rows.weights, n_bins, rows.components)
+    if tells_sign:
+        table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
+    else:
+        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
+    n_rows = (max(1, int(rows.n_effective)),)
+    return ZDistribution((table,), np.empty(0), n_rows, rows.components)
 
 
 def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -> int:
@@ -105,18 +129,6 @@ def _crps_out_of_fold(
         of_z = tables.by_table("crps", tables.codes(scale[unseen]), z[unseen])
         crps[unseen] = scale[unseen] * of_z
     return crps
-
-
-def _one_table(
-    rows: Predictions, z: Floats, *, infinite: bool = False
-) -> ZDistribution:
-    """Return the distribution of all z-scores together."""
-    if rows.is_vector or rows.n_effective >= LEAST_FOR_SIGN:
-        table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
-    else:
-        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
-    n_rows = (max(1, int(rows.n_effective)),)
-    return ZDistribution((table,), np.empty(0), n_rows, rows.components)
 
 
 def _scale_by_folds(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from copy import copy
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from .._support.checks import Floats, Ints, check_choice, check_count, is_real
 from .._support.notices import warn
+from .._support.numerals import fixed
 from .._support.parameters import Parametrised, check_is_fitted
 from .._support.progress import working
 from .._support.text import quoted
@@ -52,6 +54,7 @@ from .persistence import (
     text,
 )
 from .scalings import SCALINGS, BoostedScaling, Scaling
+from .unseen import Unseen
 
 ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
 # What a fit learns, as files name it, and the attribute that it is.
@@ -140,6 +143,8 @@ class Recalibrator(Parametrised):
         The rows of the fit.
     cautions_ : tuple of str
         What to be careful about.
+    out_of_fold_ : Predictions
+        The rows of the fit as if it had not seen them; not of what was loaded.
     fitted_rows_ : FittedRows
         What is kept of the rows of the fit, to compare others with.
     fingerprint_ : array of int
@@ -201,6 +206,7 @@ class Recalibrator(Parametrised):
     True
     """
 
+    _unseen: tuple[Predictions, Unseen] | None = None  # the rows of a fit in memory
     scale_: Additive
     bias_: Additive | None
     distribution_: ZDistribution
@@ -267,6 +273,7 @@ class Recalibrator(Parametrised):
         self.bias_ = fitted.bias
         self.distribution_ = fitted.distribution
         self.parts_ = fitted.parts
+        self._unseen = p, fitted.unseen
         self._bias_words = fitted.bias_words
         self.cautions_ = fitted.cautions
         return self
@@ -408,6 +415,48 @@ class Recalibrator(Parametrised):
             return self.bias_.of_rows(rows)  # of errors that are not known
         return self.distribution_.centre(rows.n_rows)
 
+    def _for_many_rows(self) -> Recalibrator:
+        """Return the same with tables that are written out."""
+        other = copy(self)
+        other.scale_ = self.scale_.for_many_rows
+        if self.bias_ is not None:
+            other.bias_ = self.bias_.for_many_rows
+        return other
+
+    @property
+    def out_of_fold_(self) -> Predictions:
+        """The rows of the fit as if it had not seen them, with their distributions.
+
+        Bias, scale and table of z of each row are those of fits without its fold;
+        with `hold_out`, they are the rows held out alone. `places` are the rows of the
+        table that was fitted. They are made anew each time, from rows in memory: what
+        was loaded, copied or sent to another process has none.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.datasets.make_molecules(2000, seed=1).predictions
+        >>> q = ss.Recalibrator().fit(p).out_of_fold_
+        >>> low, high = q.distributions.interval(0.9).T
+        >>> round(float(((low <= q.target) & (q.target <= high)).mean()), 2)
+        0.9
+        """
+        check_is_fitted(self)
+        if self._unseen is None:
+            msg = (
+                "`out_of_fold_` needs the rows of the fit, which are not saved with a "
+                "recalibrator. Fit it again, or pass other rows with known errors: "
+                "apply(p) recalibrates them, and `calibration=` takes them."
+            )
+            raise InvalidInputError(msg, "no-rows")
+        p, unseen = self._unseen
+        bounds = check_bounds(self.bounds)
+        return unseen.rows(p, self.distribution_, self.parts_, bounds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is copied or sent elsewhere: all but the rows of the fit."""
+        return {k: value for k, value in vars(self).items() if k != "_unseen"}
+
     @property
     def _maps(self) -> list[Additive]:
         """The maps of columns that were learned: the scale, and the bias if any."""
@@ -479,7 +528,7 @@ class Recalibrator(Parametrised):
         rows = f"{self.n_rows_} rows"
         is_weighted = round(self.n_effective_) != self.n_rows_
         if is_weighted:
-            rows += f", weighted, which count as {self.n_effective_:.0f}"
+            rows += f", weighted, which count as {fixed(self.n_effective_, 0)}"
         sentences = [
             f"{scale_words(self.scale_, self.names_)}.",
             f"Learned by {self._method} from {rows}.",

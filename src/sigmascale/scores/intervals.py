@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
+from .._support.numerals import number
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none
 from .student import RULED_OUT, StudentProfile
@@ -45,7 +46,9 @@ class Estimate(Result):
 
     def __str__(self) -> str:
         """Return the number and its interval."""
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        return (
+            f"{number(self.value, 4)} [{number(self.low, 4)}, {number(self.high, 4)}]"
+        )
 
     @property
     def signed(self) -> str:
@@ -53,7 +56,7 @@ class Estimate(Result):
         return f"{self.value:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
 
     def _cells(self) -> Cells:
-        cells = tuple(f"{x:.4g}" for x in (self.value, self.low, self.high))
+        cells = tuple(number(x, 4) for x in (self.value, self.low, self.high))
         return ("value", "low", "high"), [cells]
 
 

@@ -6,14 +6,6 @@ import { address, ask, file } from "./server.js";
 
 const place = (id) => document.getElementById(id);
 const KEPT = `sigmascale ${location.pathname}`; // of this start of the server
-const SCALINGS = [
-  ["boosted", "boosted: of u and all features"],
-  ["raked", "raked: a factor of each variable"],
-  ["isotonic", "isotonic: a monotone function of u"],
-  ["binwise", "binwise: a factor for each bin of u"],
-  ["linear", "linear: sqrt(a²u² ± b²)"],
-  ["temperature", "temperature: one factor for all"],
-];
 const MARKS = { yes: ["✓", "yes"], no: ["✗", "no"], "cannot tell": ["?", "unsure"] };
 let state = { revision: -1, slots: {}, results: {}, problems: {}, job: null };
 let failures = {}; // what was refused at once, by step or file
@@ -108,7 +100,6 @@ const REMEDIES = {
     return decimal === "," ? [{ separator, decimal }, `${words} and decimal commas`, true] : [{ separator }, words, true];
   },
   "decimal-comma": () => [{ decimal: "," }, "Read commas as decimal marks", true],
-  column: ({ take, words }) => (take ? [take, words] : []),
   "missing-values": () => [{ drop_missing: true }, "Leave out rows with missing values"],
 };
 
@@ -238,7 +229,7 @@ function fitStep() {
     el(
       "div.options",
       {},
-      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", SCALINGS, (scaling) => choose("fit", { scaling }))),
+      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", state.slots.table.view.scalings, (scaling) => choose("fit", { scaling }))),
       checkbox("bias", ui.fit.bias, "Correct the predictions, too, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
       ui.fit.parts && checkbox("parts", true, `Hold what intervals claim in each part of ${ui.fit.parts.join(" and ")}`, () => choose("fit", { parts: null })),
     ),

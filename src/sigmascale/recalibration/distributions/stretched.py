@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
+from ..._support.numerals import number
 from ..._support.weighting import weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..additive import Axis
@@ -404,13 +405,8 @@ def distinct_rows(codes: Sequence[Ints]) -> tuple[Ints, Ints]:
 class StretchedTables(ZDistribution):
     """The distribution of z, stretched for each set of parts that rows are in.
 
-    Attributes
-    ----------
-    of : str
-        What was stretched, in words.
+    What was stretched is in `of`, in words.
     """
-
-    of: str = ""
 
     @property
     def is_stretched(self) -> bool:
@@ -440,8 +436,9 @@ class StretchedTables(ZDistribution):
             remedy = "Hold out more"
             category = InfiniteIntervalWarning
         warn(
-            f"A part has {fewest} {rows}, and a coverage of {most:.4g} needs {needed} "
-            f"in each: {effect} there. {remedy}, name fewer parts, or ask for less.",
+            f"A part has {fewest} {rows}, and a coverage of {number(most, 4)} needs "
+            f"{needed} in each: {effect} there. {remedy}, name fewer parts, or ask for "
+            "less.",
             category,
             stacklevel=5,
         )

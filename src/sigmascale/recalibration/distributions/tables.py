@@ -19,6 +19,7 @@ from scipy import special
 
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
+from ..._support.numerals import number
 from ..._support.places import Places
 from ..._support.weighting import weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
@@ -296,12 +297,15 @@ class ZDistribution:
         Rows behind each table.
     dim : int or None
         Of vectors, the number of their components; tables then are those of radii.
+    of : str
+        What it is in words, where its tables do not say it.
     """
 
     tables: tuple[QuantileTable, ...] = ()
     edges: Floats = field(default_factory=lambda: np.empty(0))
     n_rows: tuple[int, ...] = ()
     dim: int | None = None
+    of: str = ""
 
     @classmethod
     def learn(
@@ -349,6 +353,8 @@ class ZDistribution:
     @property
     def words(self) -> str:
         """What it is, in words."""
+        if self.of:
+            return self.of
         if not self.tables:
             return "normal"
         what = "z-scores" if self.dim is None else "radii"
@@ -432,9 +438,9 @@ class ZDistribution:
             remedy = "hold out more"
             category = InfiniteIntervalWarning
         warn(
-            f"Quantiles at the level {tail:.3g}, or {1 - tail:.6g}, lie beyond what "
-            f"{min(self.n_rows)} rows can tell: {effect}. They need {needed} rows; "
-            f"{remedy}, or ask for less.",
+            f"Quantiles at the level {number(tail)}, or {number(1 - tail, 6)}, lie "
+            f"beyond what {min(self.n_rows)} rows can tell: {effect}. They need "
+            f"{needed} rows; {remedy}, or ask for less.",
             category,
             stacklevel=4,
         )
