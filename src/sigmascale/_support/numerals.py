@@ -149,6 +149,17 @@ def percent_interval(share: float, low: float, high: float, decimals: int = 1) -
     return f"{percent(share, decimals)} [{start}, {end}]"
 
 
+def change(share: float, low: float, high: float) -> str:
+    """Return a relative change of a score with its limits, with a sign.
+
+    >>> change(-0.0421, -0.048, -0.0361), change(0.0004, 0.0, 0.0007)
+    ('−4.2 % [−4.8, −3.6]', '+0.04 % [0.00, 0.07]')
+    """
+    decimals = 1 if max(abs(low), abs(high)) >= 0.0015 else 2
+    words = percent_interval(share, low, high, decimals)
+    return f"+{words}" if not words.startswith((MINUS, "0.0 ", "0.00 ")) else words
+
+
 def level(share: float) -> str:
     """Return a confidence or a nominal coverage, in per cent, as it was asked for.
 

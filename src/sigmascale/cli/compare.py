@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .._support.notices import quiet
 from .._support.progress import track, working
 from ..predictions.roles import Roles
-from .options import CommandResult, Reading, option, refuse, tables, wrapped
+from .options import CommandResult, Reading, option, refuse, tables
 
 if TYPE_CHECKING:
+    from ..predictions.predictions import Predictions
     from ..predictions.schema import Schema
     from ..recalibration.recalibrator import Recalibrator
     from .table import InputTable
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 class Compare(Roles, Reading):
     """Compare uncertainties, or recalibrators, on the same rows.
 
-    Differences are paired: their intervals tell which are more than chance.
+    Changes are paired differences, with their intervals.
     """
 
     examples = (
@@ -78,7 +80,7 @@ class Compare(Roles, Reading):
 
         # its rows with each uncertainty, and as each recalibrator makes them
         p = table.predictions()
-        models = {"raw" if fitted else table.schema.uncertainty: p}
+        models = {"original" if fitted else table.schema.uncertainty: p}
         for name in self.versus:
             schema = replace(table.schema, uncertainty=name, made_of=(), levels=())
             models[name] = replace(table, schema=schema).predictions()
@@ -86,9 +88,22 @@ class Compare(Roles, Reading):
             for name, recalibrator in fitted.items():
                 models[name] = recalibrator.apply(p)
             comparison = compare(models, confidence=self.confidence)
+            variation = self._variation(models)
         told = {"data": table.to_dict(), "comparison": comparison.to_dict()}
-        words = [wrapped(*table.about_columns()), "", str(comparison)]
+        told["variation"] = variation
+        column = {"RMS z varies by": variation}
+        words = [table.about_columns(), "", comparison.text(column)]
         return CommandResult(told, "\n".join(words))
+
+    def _variation(self, models: dict[str, Predictions]) -> dict[str, str]:
+        """Return by how much RMS z varies, and along which column, of each."""
+        from ..validation.advice import validate
+
+        with quiet():
+            found = {
+                x: validate(p, scope="u", rng=self.seed) for x, p in models.items()
+            }
+        return {name: v.varies for name, v in found.items()}
 
     def _every(self, calibration: InputTable) -> dict[str, Recalibrator]:
         """Return every recalibrator, fitted on a table."""

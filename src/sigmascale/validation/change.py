@@ -53,16 +53,12 @@ def change_of(before: Predictions, after: Predictions, confidence: float) -> Cha
     """Return the change of the score; refuse other rows."""
     compared = compare({"before": before, "after": after}, confidence=confidence)
     score = compared.main
-    was = compared.scores["before"][score]
-    found = compared.differences["after"][score]
-    value, low, high = found.value, found.low, found.high
-    unit = was or 1.0  # errors that are all 0, with a u of 0, cannot change
     given = after.distributions
     return Change(
         TITLES[score],
-        was,
+        compared.scores["before"][score],
         compared.scores["after"][score],
-        Estimate(value / unit, low / unit, high / unit, confidence),
+        compared.change("after"),
         n_rows=after.n_rows,
         n_groups=0 if after.groups is None else int(after.groups.max()) + 1,
         fitted_share=0.0 if given is None else given.fitted_share,

@@ -117,11 +117,22 @@ class Validation(Result):
         return words.headline(self)
 
     @property
+    def outcome(self) -> str:
+        """The worst result in a line, whatever recalibration has changed."""
+        word, rest = words.outcome(self)
+        return f"{word.upper()}: {rest}"
+
+    @property
     def result(self) -> Outcome:
         """The worst result that counts: "FAIL", then "inconclusive", then "pass"."""
         results = {check.result for check in self.checks.values() if check.counts}
         worst_first: tuple[Outcome, ...] = ("FAIL", "inconclusive", "pass")
         return next(result for result in worst_first if result in results)
+
+    @property
+    def varies(self) -> str:
+        """By how much RMS z varies, and along which column: "39 % along u"."""
+        return words.varies(self)
 
     @property
     def columns(self) -> tuple[str, ...]:

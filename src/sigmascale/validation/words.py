@@ -383,7 +383,7 @@ def _for(v: Validation, check: Check) -> str:
 def effect(change: Change) -> tuple[str, str]:
     """Return whether recalibration helped, and the change of the score."""
     x = change.relative
-    words = f"{change.score} {signed(x.value, x.low, x.high)}"
+    words = f"{change.score} {numerals.change(x.value, x.low, x.high)}"
     n = change.n_groups or change.n_rows
     paired = f"{words} ({n:,} {change.unit}, paired)"
     if change.fitted_share > HALF:
@@ -400,17 +400,6 @@ def effect(change: Change) -> tuple[str, str]:
         "Inconclusive",
         f"too few {change.unit} to say if recalibration helped: {words}",
     )
-
-
-def signed(value: float, low: float, high: float) -> str:
-    """Return a relative change with its limits.
-
-    >>> signed(-0.0421, -0.048, -0.0361), signed(0.0004, 0.0, 0.0007)
-    ('−4.2 % [−4.8, −3.6]', '+0.04 % [0.00, 0.07]')
-    """
-    decimals = 1 if max(abs(low), abs(high)) >= 0.0015 else 2
-    words = numerals.percent_interval(value, low, high, decimals)
-    return f"+{words}" if value > 0 else words
 
 
 # -- statements ------------------------------------------------------------------------
@@ -469,7 +458,7 @@ def _cost(v: Validation) -> str:
     x = v.cost
     if x is None:
         return ""
-    words = signed(x.value / 100, x.low / 100, x.high / 100)
+    words = numerals.change(x.value / 100, x.low / 100, x.high / 100)
     if x.high < 0:
         return f"recalibration would change CRPS by {words} (cross-validated)."
     return f"no gain in CRPS from recalibration: {words} (cross-validated)."
@@ -606,8 +595,7 @@ def as_text(v: Validation, steps: Iterable[str], *, about_rows: bool = True) -> 
     """
     lines = _wrapped(headline(v))
     if v.change is not None:
-        word, rest = outcome(v)
-        lines += _wrapped(f"After: {word.upper()}: {rest}")
+        lines += _wrapped(f"After: {v.outcome}")
     if about_rows:
         lines.append(facts(v, "y_std"))
     lines.append("")
@@ -675,8 +663,7 @@ def as_html(v: Validation, steps: Iterable[str]) -> str:
     """Return the same for notebooks."""
     paragraphs = [f"<b>{_html(headline(v))}</b>"]
     if v.change is not None:
-        word, rest = outcome(v)
-        paragraphs.append(_html(f"After: {word.upper()}: {rest}"))
+        paragraphs.append(_html(f"After: {v.outcome}"))
     paragraphs.append(_html(facts(v, "y_std")))
 
     rows = []
@@ -734,7 +721,7 @@ def for_a_paper(v: Validation) -> str:
         sentences.append(f"{_found(v)}.")
     else:
         x = v.change.relative
-        changed = _spelled(signed(x.value, x.low, x.high))
+        changed = _spelled(numerals.change(x.value, x.low, x.high))
         sentences.append(f"Before recalibration: {_found(v.before)}.")
         sentences.append(
             f"After it: {_found(v)}; the {v.change.score} changed by {changed}."
