@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._support.notices import quiet
@@ -60,8 +61,11 @@ class Compare(Roles, Reading):
         # recalibrators, by name, and the columns that they know
         was = None
         fitted = {}
-        for file in self.recalibrators:
-            fitted[file], schema = load_fitted(file)
+        stems = [Path(file).stem for file in self.recalibrators]
+        are_unique = len(set(stems)) == len(stems) and "original" not in stems
+        for file, stem in zip(self.recalibrators, stems, strict=True):
+            name = stem if are_unique else file
+            fitted[name], schema = load_fitted(file)
             was = schema if was is None else _union(was, schema, file)
         if self.calibration is not None:
             calibration = InputTable.open([self.calibration], self, was)

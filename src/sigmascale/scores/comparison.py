@@ -104,7 +104,8 @@ class Comparison(Result):
         return super().to_dict() | {"answers": answers, "sentence": self.sentence}
 
     def _cells(self, **columns: Mapping[str, str]) -> Cells:
-        others = [score for score in self.scores[self.names[0]] if score != self.main]
+        scored = self.scores[self.names[0]]
+        others = [score for score in ("coverage", "interval_score") if score in scored]
         level = numerals.level(self.confidence)
         header = [f"{TITLES[self.main]} change [{level} limits]"]
         header += [TITLES[score] for score in others]

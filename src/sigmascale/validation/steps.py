@@ -124,7 +124,7 @@ def _of_few_rows(v: Validation) -> Step:
         rows = ", ".join(f"{row_number(row)}" for row in few.rows[:LARGEST_NAMED])
         what = f"check rows {rows}; or test the intervals alone"
         return Step(what, "check", {"scope": "intervals"})
-    if v.rows_needed is not None:
+    if v.rows_needed is not None and v.rows_needed > v.n_units:
         n = numerals.about(v.rows_needed)
         return Step(
             f"test more rows; if the estimates stand, about {n} {unit(v)} decide"
