@@ -20,7 +20,7 @@ LEAST_MOLECULES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Demo(Command):
-    """Run a complete example on synthetic molecules, with files and a report."""
+    """Run a complete example on synthetic molecules, with a report."""
 
     examples = ("sigmascale demo",)
 
