@@ -424,9 +424,13 @@ class _Checks:
         n_rows, share = self.values.rows.n_rows, 1.0
         if region >= 0:
             column = self.regions.columns[self.regions.owner[region]]
-            cells = self.regions.cells[region]
-            conditions = (column.condition(cells),)
-            n_rows = int(np.isin(column.code, cells).sum())
+            first = self.regions.first_cell[self.regions.owner[region]]
+            start, stop = (
+                self.regions.start[region] - first,
+                self.regions.stop[region] - first,
+            )
+            conditions = (column.condition(np.arange(start, stop)),)
+            n_rows = int(((column.code >= start) & (column.code < stop)).sum())
             share = float(self.regions.share[region])
         return Subgroup(
             conditions,
@@ -461,9 +465,12 @@ class _Checks:
         if subgroup.column != COMBINATIONS:
             return ()
         by_trees = next(c for c in self.regions.columns if c.name == COMBINATIONS)
-        w = np.where(by_trees.code >= 0, self.values.w, 0.0)
+        rows = slice(None) if by_trees.rows is None else by_trees.rows
+        w = np.zeros(self.values.z2.size)
+        w[rows] = self.values.w[rows]
+        value = np.zeros(self.values.z2.size)
         sign = 1 if subgroup.estimate > self.question.ideal else -1
-        value = sign * by_trees.code.astype(np.float64)
+        value[rows] = sign * by_trees.code
         return described(self.tested.columns, self.values.z2, value, w)
 
 

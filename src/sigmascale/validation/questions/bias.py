@@ -84,7 +84,9 @@ class BiasEstimates(Estimates):
         q = regions.variance_of_mean(z)
         own_variance = np.maximum(regions.means(z * z) - self.off**2, 0)
         variance = (own_variance / q + PRIOR * variance_of_all) / (1 / q + PRIOR)
-        square = (variance_of_all + mean**2) * np.exp(2 * regions.shifts(values.capped).d)
+        square = (variance_of_all + mean**2) * np.exp(
+            2 * regions.shifts(values.capped).d
+        )
         variance = np.maximum(variance, square - self.off**2)
         self.se = np.sqrt(variance * q)
         self.skewness = skewness * np.sqrt(q)
