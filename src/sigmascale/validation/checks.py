@@ -147,11 +147,9 @@ def _look(
     for i, column in enumerate(regions.columns[n_columns:], n_columns):
         family[regions.owner == i] = TREES if column.name == COMBINATIONS else PAIRS
     family[regions.is_short] = SHORT
-    families = {}
+    families: dict[tuple[int, int], Bools] = {}
     for number, question in enumerate(questions):
-        for k in np.unique(family).tolist():
-            if k not in (TREES, PAIRS) or question.is_by_column:
-                families[number, k] = family == k
+        families |= {(number, k): x for k, x in _families(question, family).items()}
     influences = {i: question.influence for i, question in enumerate(questions)}
     error_rate = 1 - confidence
     spent = error_rate * (1 - OF_ALL_ROWS)
@@ -162,9 +160,9 @@ def _look(
     for number, question in enumerate(questions):
         estimates = question.estimates(regions)
         level = np.full(family.size, float(special.ndtr(5.0)))  # of no use
-        for k in np.unique(family).tolist():
+        for k, is_of_family in _families(question, family).items():
             if (number, k) in critical:
-                level[family == k] = special.ndtr(critical[number, k])
+                level[is_of_family] = special.ndtr(critical[number, k])
         level = np.maximum(level, confidence)
         alone = estimates.limits(confidence, is_moderated=False)
         at_once = estimates.limits(level, is_moderated=True)
@@ -175,6 +173,16 @@ def _look(
         )
         looked.append(Looked(question, estimates, alone, at_once, level_of_all))
     return tuple(looked)
+
+
+def _families(question: Question, family: Ints) -> dict[int, Bools]:
+    """Return which regions share a part of the error rate, by one question."""
+    if question.has_one_family:
+        return {0: (family >= 0) | (family == SHORT)}
+    known = np.unique(family).tolist()
+    if not question.is_by_column:
+        known = [k for k in known if k not in (TREES, PAIRS)]
+    return {k: family == k for k in known}
 
 
 # -- the checks of a question ----------------------------------------------------------
