@@ -35,6 +35,7 @@ from .regions import Regions
 from .results import Check, CheckOutcome, Doubt, Note, Subgroup, Variation, outcome
 from .values import Values
 
+AS_CLEAR = 0.85  # of the distance: then a pair of columns is named, not trees
 OF_ALL_ROWS = 0.2  # of the error rate of a FAIL, that limits of all rows take
 # families of regions beside columns: what trees expect, pairs of columns, short runs
 TREES = -1
@@ -331,7 +332,10 @@ class _Checks:
             decides = int(np.argmax(c.outward))
         if fails.size:
             result, note = "FAIL", ""
-            decides = int(fails[np.argmax(c.outward[fails])])
+            # a pair of columns that is about as far off says more than trees
+            by_trees = [self._is_by_trees(i) for i in c.region[fails].tolist()]
+            outward = c.outward[fails] * np.where(by_trees, AS_CLEAR, 1)
+            decides = int(fails[np.argmax(outward)])
         forced, _ = self._note(None)
         if forced and result == "FAIL":
             result, note = "inconclusive", forced
@@ -467,6 +471,11 @@ class _Checks:
                 ends = np.array([at_once.low[k], at_once.high[k]])
                 subgroups.append(self._read(k, float(off[k]), ends, True))
         return tuple(subgroups)
+
+    def _is_by_trees(self, region: int) -> bool:
+        """Return whether a region is one of what trees expect."""
+        column = self.regions.columns[self.regions.owner[region]]
+        return column.name == COMBINATIONS
 
     def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
         """Return conditions for rows that trees tell."""

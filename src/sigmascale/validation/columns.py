@@ -275,8 +275,7 @@ def _column_of_labels(
     has_rest = others >= max(RARE_SHARE, FEWEST / n_eff) * but_rounding
     if has_rest:
         ends = np.append(ends, len(names))
-    is_large = others > 1 / N_PARTS and len(names) > n_parts + 1
-    is_missed = not has_rest and others > RARE_SHARE
+    is_missed = others > (1 / N_PARTS if has_rest else RARE_SHARE)
     return Column(
         name,
         code,
@@ -284,7 +283,7 @@ def _column_of_labels(
         parts=_pairs(ends),
         runs=np.column_stack([cells, cells + 1]) if cells.size > 1 else no_regions(),
         labels=tuple(names),
-        left_out=others if is_large or is_missed else 0.0,
+        left_out=others if is_missed else 0.0,
     )
 
 

@@ -63,7 +63,8 @@ class Regions:
             kind.append(np.repeat(np.arange(3), [len(x) for x in kinds]))
             is_run = kind[-1] == 1
             tenths = {tuple(ends) for ends in column.tenths.tolist()}
-            is_tenth.append([tuple(ends) in tenths for ends in mine.tolist()] & is_run)
+            is_same = [tuple(ends) in tenths for ends in mine.tolist()]
+            is_tenth.append(np.array(is_same, dtype=np.bool_) & is_run)
         self.owner = np.concatenate(owner)
         self.start, self.stop = np.concatenate(ranges).T
         self.is_part: Bools = np.concatenate(kind) == 0

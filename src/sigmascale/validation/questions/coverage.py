@@ -17,6 +17,7 @@ from .question import FAR, AllRows, Estimates, Limits, Question, student_t
 # ψ rises from 0 to 1 between the quantiles that leave so many times (1 − coverage)
 WIDEST = 3.0
 NARROWEST = 0.3
+LEAST_RISE = 0.05  # of ln of a stretch, over which ψ rises
 
 
 class Coverage(Question):
@@ -74,9 +75,15 @@ class Coverage(Question):
             [max(1 - WIDEST * missed, self.values.coverage / 4), 1 - NARROWEST * missed]
         )
         a, b = self.values.quantiles(self._log_stretch, shares).tolist()
-        b = max(b, a + 1e-6)
+        b = max(b, a + LEAST_RISE)
         narrow, wide = self.off_of(shares)
         return a, b, float(narrow - wide) / (b - a)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether ψ rises over so little that shifts tell nothing."""
+        a, b, _ = self._ends
+        return b <= a + LEAST_RISE * (1 + 1e-9)
 
     @property
     def per_shift(self) -> float:
@@ -122,7 +129,8 @@ class CoverageEstimates(Estimates):
     """Coverage of regions: limits are those of the shift of stretches from all rows.
 
     Distances of the shift and of all rows add up as squares, and reach the own share.
-    ψ rises where it matters, so that regions of another shape need nothing else.
+    ψ rises where it matters, so that regions of another shape need nothing else; where
+    a few values of stretches hold all rows, limits are Wilson's of the own share, too.
     """
 
     def __init__(self, question: Coverage, regions: Regions) -> None:
@@ -132,7 +140,9 @@ class CoverageEstimates(Estimates):
         self.shifts = regions.shifts(question.score)
         self.difference = question.per_shift * self.shifts.d
         self.se = question.per_shift * self.shifts.se
-        self.off = question.off_of(np.clip(regions.means(values.is_covered), 0, 1))
+        self.share = np.clip(regions.means(values.is_covered), 0, 1)
+        self.q = regions.variance_of_mean(values.is_covered)
+        self.off = question.off_of(self.share)
 
     def limits(self, level: Floats | float, *, is_moderated: bool) -> Limits:
         """Return limits of the coverage, as ln of factors of normal errors."""
@@ -144,7 +154,11 @@ class CoverageEstimates(Estimates):
         low = whole.off + d - np.hypot(d - low_shift, whole.down)
         high = whole.off + d + np.hypot(high_shift - d, whole.up)
 
-        low, high = np.minimum(low, self.off), np.maximum(high, self.off)
+        own_low, own_high = self.off, self.off
+        if question.is_coarse:
+            low_share, high_share = wilson(self.share, self.q, t)
+            own_low, own_high = question.off_of(high_share), question.off_of(low_share)
+        low, high = np.minimum(low, own_low), np.maximum(high, own_high)
         return Limits(low, high, low_shift, high_shift)
 
 
