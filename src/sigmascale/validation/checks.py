@@ -474,7 +474,7 @@ class _Checks:
 
     def _is_by_trees(self, region: int) -> bool:
         """Return whether a region is one of what trees expect."""
-        column = self.regions.columns[self.regions.owner[region]]
+        column: Column = self.regions.columns[int(self.regions.owner[region])]
         return column.name == COMBINATIONS
 
     def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
