@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .._support.checks import Bools, Floats, Ints
 from .columns import FEWEST
-from .regions import Regions
+from .regions import Regions, cumulative
 
 Singles = npt.NDArray[np.float32]
 N_DRAWS = 600
@@ -84,32 +84,36 @@ class _Draws:
         self.of_row = multipliers[(np.cumsum(chosen) - 1)[unit[self.rows]]]
         self.w = values.w[self.rows].astype(np.float32)
 
-        # which cell of which column each row has
-        code = [column.code[self.rows] for column in regions.columns]
-        used = np.concatenate([c >= 0 for c in code])
-        cells = [c + regions.start[i] for i, c in enumerate(code)]
-        self.cell = np.concatenate(cells)[used]
-        self.row = np.tile(np.arange(self.rows.size), len(code))[used]
-        self.matrix = regions.matrix.astype(np.float32)
-
-        self.n = self.matrix @ self._by_cell(np.ones_like(self.w))
-        self.weight = self.matrix @ self._by_cell(self.w)
+        # which cell of which column each of these rows has
+        place = np.full(values.rows.n_rows, -1)
+        place[self.rows] = np.arange(self.rows.size)
+        cells = []
+        rows = []
+        for first, column in zip(regions.first_cell, regions.columns, strict=False):
+            row = column.of_rows(place)
+            cells.append(column.code[row >= 0] + first)
+            rows.append(row[row >= 0])
+        self.cell = np.concatenate(cells)
+        self.row = np.concatenate(rows)
+        self.n = regions.added(self._by_cell(np.ones_like(self.w)))
+        self.weight = regions.added(self._by_cell(self.w))
         self.drawn_weight = self._drawn(self.w)
-        self._of: dict[int, tuple[Singles, Singles, Singles]] = {}
+        self._of: dict[int, tuple[Floats, Floats, Singles]] = {}
 
-    def _by_cell(self, x: Singles) -> Singles:
-        """Return the sums of x by cell."""
-        n_cells = int(self.regions.start[-1])
-        return np.bincount(self.cell, x[self.row], n_cells).astype(np.float32)
+    def _by_cell(self, x: Singles) -> Floats:
+        """Return the cumulative sums of x by cell."""
+        n_cells = int(self.regions.first_cell[-1])
+        sums = np.bincount(self.cell, x[self.row], n_cells)
+        return np.asarray(cumulative(sums))
 
-    def _drawn(self, x: Singles) -> Singles:
-        """Return the sums of x times multipliers, [cell, draw]."""
-        shape = int(self.regions.start[-1]), self.rows.size
+    def _drawn(self, x: Singles) -> Floats:
+        """Return the cumulative sums of x times multipliers, [cell, draw]."""
+        shape = int(self.regions.first_cell[-1]), self.rows.size
         values = x[self.row].astype(np.float32)
         cells = sparse.csr_matrix((values, (self.cell, self.row)), shape)
-        return np.asarray(cells @ self.of_row)
+        return np.asarray(cumulative(cells @ self.of_row))
 
-    def deviations(self, score: Floats, keep: Ints) -> Singles:
+    def deviations(self, score: Floats, keep: Ints) -> Floats:
         """Return drawn deviations of regions from all rows, in units of their spread.
 
         The influence of a row is [1_R (ψ − ⟨ψ⟩_R) / share − (ψ − ⟨ψ⟩)] w. Regions with
@@ -123,14 +127,15 @@ class _Draws:
             self._of[id(score)] = self._by_cell(wx), self._drawn(wx), all_rows
         sums, drawn, all_rows = self._of[id(score)]
 
-        matrix = self.matrix[keep]
+        added = self.regions.added
         weight = np.maximum(self.weight[keep], 1e-9)[:, None]
-        mean = (matrix @ sums)[:, None] / weight
-        deviations = (matrix @ drawn - mean * (matrix @ self.drawn_weight)) / weight
+        mean = added(sums, keep)[:, None] / weight
+        deviations = added(drawn, keep) - mean * added(self.drawn_weight, keep)
+        deviations /= weight
         deviations -= all_rows
         spread = deviations.std(axis=1)
         few = (self.n[keep] < FEWEST) | (spread < 1e-12)
         deviations /= np.maximum(spread, 1e-12)[:, None]
         shape = (int(np.count_nonzero(few)), N_DRAWS)
-        deviations[few] = self.rng.standard_normal(shape, dtype=np.float32)
+        deviations[few] = self.rng.standard_normal(shape)
         return np.asarray(deviations)

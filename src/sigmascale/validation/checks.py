@@ -35,6 +35,7 @@ from .regions import Regions
 from .results import Check, CheckOutcome, Doubt, Note, Subgroup, Variation, outcome
 from .values import Values
 
+AS_CLEAR = 0.85  # of the distance: then a pair of columns is named, not trees
 OF_ALL_ROWS = 0.2  # of the error rate of a FAIL, that limits of all rows take
 # families of regions beside columns: what trees expect, pairs of columns, short runs
 TREES = -1
@@ -147,11 +148,9 @@ def _look(
     for i, column in enumerate(regions.columns[n_columns:], n_columns):
         family[regions.owner == i] = TREES if column.name == COMBINATIONS else PAIRS
     family[regions.is_short] = SHORT
-    families = {}
+    families: dict[tuple[int, int], Bools] = {}
     for number, question in enumerate(questions):
-        for k in np.unique(family).tolist():
-            if k not in (TREES, PAIRS) or question.is_by_column:
-                families[number, k] = family == k
+        families |= {(number, k): x for k, x in _families(question, family).items()}
     influences = {i: question.influence for i, question in enumerate(questions)}
     error_rate = 1 - confidence
     spent = error_rate * (1 - OF_ALL_ROWS)
@@ -162,9 +161,9 @@ def _look(
     for number, question in enumerate(questions):
         estimates = question.estimates(regions)
         level = np.full(family.size, float(special.ndtr(5.0)))  # of no use
-        for k in np.unique(family).tolist():
+        for k, is_of_family in _families(question, family).items():
             if (number, k) in critical:
-                level[family == k] = special.ndtr(critical[number, k])
+                level[is_of_family] = special.ndtr(critical[number, k])
         level = np.maximum(level, confidence)
         alone = estimates.limits(confidence, is_moderated=False)
         at_once = estimates.limits(level, is_moderated=True)
@@ -175,6 +174,16 @@ def _look(
         )
         looked.append(Looked(question, estimates, alone, at_once, level_of_all))
     return tuple(looked)
+
+
+def _families(question: Question, family: Ints) -> dict[int, Bools]:
+    """Return which regions share a part of the error rate, by one question."""
+    if question.has_one_family:
+        return {0: (family >= 0) | (family == SHORT)}
+    known = np.unique(family).tolist()
+    if not question.is_by_column:
+        known = [k for k in known if k not in (TREES, PAIRS)]
+    return {k: family == k for k in known}
 
 
 # -- the checks of a question ----------------------------------------------------------
@@ -323,7 +332,10 @@ class _Checks:
             decides = int(np.argmax(c.outward))
         if fails.size:
             result, note = "FAIL", ""
-            decides = int(fails[np.argmax(c.outward[fails])])
+            # a pair of columns that is about as far off says more than trees
+            by_trees = [self._is_by_trees(i) for i in c.region[fails].tolist()]
+            outward = c.outward[fails] * np.where(by_trees, AS_CLEAR, 1)
+            decides = int(fails[np.argmax(outward)])
         forced, _ = self._note(None)
         if forced and result == "FAIL":
             result, note = "inconclusive", forced
@@ -424,9 +436,13 @@ class _Checks:
         n_rows, share = self.values.rows.n_rows, 1.0
         if region >= 0:
             column = self.regions.columns[self.regions.owner[region]]
-            cells = self.regions.cells[region]
-            conditions = (column.condition(cells),)
-            n_rows = int(np.isin(column.code, cells).sum())
+            first = self.regions.first_cell[self.regions.owner[region]]
+            start, stop = (
+                self.regions.start[region] - first,
+                self.regions.stop[region] - first,
+            )
+            conditions = (column.condition(np.arange(start, stop)),)
+            n_rows = int(((column.code >= start) & (column.code < stop)).sum())
             share = float(self.regions.share[region])
         return Subgroup(
             conditions,
@@ -456,14 +472,22 @@ class _Checks:
                 subgroups.append(self._read(k, float(off[k]), ends, True))
         return tuple(subgroups)
 
+    def _is_by_trees(self, region: int) -> bool:
+        """Return whether a region is one of what trees expect."""
+        column: Column = self.regions.columns[int(self.regions.owner[region])]
+        return column.name == COMBINATIONS
+
     def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
         """Return conditions for rows that trees tell."""
         if subgroup.column != COMBINATIONS:
             return ()
         by_trees = next(c for c in self.regions.columns if c.name == COMBINATIONS)
-        w = np.where(by_trees.code >= 0, self.values.w, 0.0)
+        rows = slice(None) if by_trees.rows is None else by_trees.rows
+        w = np.zeros(self.values.z2.size)
+        w[rows] = self.values.w[rows]
+        value = np.zeros(self.values.z2.size)
         sign = 1 if subgroup.estimate > self.question.ideal else -1
-        value = sign * by_trees.code.astype(np.float64)
+        value[rows] = sign * by_trees.code
         return described(self.tested.columns, self.values.z2, value, w)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -25,12 +24,18 @@ from .values import Values
 N_CELLS = 60  # of a number: parts and ends of runs are some of their ends
 N_BLOCKS = 20  # between whose ends runs reach: with 15, half of the tenths are missed
 N_PARTS = 5
+N_TENTHS = 10
 FEWEST = 20  # rows in effect of a region, and units of a set
 FEW_VALUES = 20  # distinct values of a number, up to which each is a cell
 RARE_SHARE = 0.01  # of the rows with rare labels, from which they are one part
 RARE = "rare labels"
 LONGEST_NAME = 100  # characters of a name; longer ones are shortened in the middle
 TIME = "time"
+
+
+def no_regions() -> Ints:
+    """Return no regions."""
+    return np.empty((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,22 +46,26 @@ class Column:
     ----------
     name : str
         What it is called: "u", a feature, "time", or a combination.
-    code : array of int, shape (n,)
-        The cell of each row; −1 where it says nothing of a row.
+    code : array of int
+        The cell of each row, or of those that it says something of.
     share : array of shape (n_cells,)
         The share of the weight in each cell.
-    parts : tuple of arrays of int
-        Disjoint regions that T is about, as their cells.
-    runs : tuple of arrays of int
+    parts : array of int, shape (n_parts, 2)
+        Disjoint regions that T is about, from a first cell up to another.
+    runs : array of int, shape (n_runs, 2)
         Regions that the search looks at, too.
-    short_runs : tuple of arrays of int
+    short_runs : array of int, shape (n_short_runs, 2)
         Runs of one or two cells.
+    tenths : array of int, shape (n_tenths, 2)
+        Those runs that are tenths, for pictures.
     low, high : arrays of shape (n_cells,), or None
         The smallest and the largest number of each cell.
     labels : tuple of str, or None
-        The label of each cell.
+        The label of each cell, those that are parts first.
     left_out : float
         The share of the rows whose labels are too rare to be tested alone.
+    rows : array of int, or None
+        The rows that it says something of; None for all.
     is_date : bool
         Whether numbers are microseconds since 1970.
     is_time : bool
@@ -66,13 +75,15 @@ class Column:
     name: str
     code: Ints
     share: Floats
-    parts: tuple[Ints, ...]
-    runs: tuple[Ints, ...]
-    short_runs: tuple[Ints, ...] = ()
+    parts: Ints
+    runs: Ints
+    short_runs: Ints = field(default_factory=no_regions)
+    tenths: Ints = field(default_factory=no_regions)
     low: Floats | None = None
     high: Floats | None = None
     labels: tuple[str, ...] | None = None
     left_out: float = 0.0
+    rows: Ints | None = None
     is_date: bool = False
     is_time: bool = False
 
@@ -80,6 +91,10 @@ class Column:
     def n_cells(self) -> int:
         """The number of cells."""
         return self.share.size
+
+    def of_rows(self, x: Any) -> Any:
+        """Return what an array of all rows has for those with a cell."""
+        return x if self.rows is None else x[self.rows]
 
     def condition(self, cells: Ints) -> Condition:
         """Return what rows in some cells have in common."""
@@ -96,18 +111,6 @@ class Column:
             low = None if cells[0] == 0 else low
             high = None if cells[-1] == self.n_cells - 1 else high
         return Condition(self.name, low, high)
-
-    def is_tenth(self, cells: Ints) -> bool:
-        """Return whether cells are all of a tenth of numbers, and no others."""
-        if self.low is None:
-            return False
-        tenth = np.minimum((self.middle * 10).astype(np.int64), 9)
-        return np.array_equal(np.flatnonzero(tenth == tenth[cells[0]]), cells)
-
-    @cached_property
-    def middle(self) -> Floats:
-        """The share of the weight up to the middle of each cell."""
-        return np.asarray(np.cumsum(self.share) - self.share / 2)
 
     def cells_of(self, condition: Condition) -> Ints:
         """Return the cells of which all rows fulfil a condition."""
@@ -185,19 +188,22 @@ def column_of_numbers(
     w: Floats,
     n_eff: float,
     *,
-    n_blocks: int = N_BLOCKS,
-    has_short_runs: bool = True,
+    n_blocks: int | None = None,
 ) -> Column:
-    """Cut numbers into cells of about equal weight; few values are cells one by one."""
+    """Cut numbers into cells of about equal weight; few values are cells one by one.
+
+    With a number of blocks, these are the cells, and there are no shorter runs.
+    """
+    n_cells = N_CELLS if n_blocks is None else n_blocks
     # the numbers in order, and those at which cells of equal weight begin
     if (w == 1).all():
         ordered = np.sort(x)
-        first = np.arange(1, N_CELLS) * x.size // N_CELLS
+        first = np.arange(1, n_cells) * x.size // n_cells
     else:
         order = np.argsort(x, kind="stable")
         ordered = x[order]
         line = WeightLine(w[order])
-        first = line.after(np.arange(1, N_CELLS) / N_CELLS * line.total)
+        first = line.after(np.arange(1, n_cells) / n_cells * line.total)
     is_new = np.append(True, ordered[1:] > ordered[:-1])
     by_value = np.count_nonzero(is_new) <= FEW_VALUES
     starts = ordered[is_new] if by_value else np.unique(ordered[first])
@@ -208,61 +214,78 @@ def column_of_numbers(
     share = np.bincount(code, w, starts.size + 1) / w.sum()
 
     # parts are fifths, or values; runs reach from an end of a block to another
-    cells = np.arange(share.size)
     middle = np.cumsum(share) - share / 2
 
-    def blocks(n: int) -> Ints:
-        return cells if by_value else np.minimum((middle * n).astype(np.int64), n - 1)
+    def starts_of(n: int) -> Ints:
+        """Return the cells at which n blocks of equal weight start, and the end."""
+        block = np.minimum((middle * n).astype(np.int64), n - 1)
+        if by_value:
+            block = np.arange(share.size)
+        return np.append(np.flatnonzero(np.diff(block, prepend=-1)), share.size)
 
-    part = _joined(blocks(N_PARTS), share, _least_share(n_eff))
-    ends = [*np.flatnonzero(np.diff(blocks(n_blocks), prepend=-1)), share.size]
-    runs = [cells[i:j] for i, j in combinations(ends, 2) if j - i < share.size]
-    short_runs = []
-    if has_short_runs and not by_value:
-        for n in (1, 2):
-            short_runs += [cells[i : i + n] for i in cells[: cells.size + 1 - n]]
+    ends = starts_of(n_blocks or N_BLOCKS)
+    runs = np.array(list(combinations(ends, 2)))
+    short_runs = no_regions()
+    if n_blocks is None and not by_value:
+        one = np.arange(share.size)
+        short_runs = np.array(
+            [(i, i + n) for n in (1, 2) for i in one[: one.size + 1 - n]]
+        )
     return Column(
         name,
         code,
         share,
-        parts=tuple(np.flatnonzero(part == k) for k in range(part.max() + 1)),
-        runs=tuple(runs),
-        short_runs=tuple(short_runs),
+        parts=_pairs(_joined(starts_of(N_PARTS), share, _least_share(n_eff))),
+        runs=runs[np.diff(runs)[:, 0] < share.size],
+        short_runs=short_runs,
+        tenths=_pairs(starts_of(N_TENTHS)),
         low=ordered[begin],
         high=ordered[end],
     )
+
+
+def _pairs(ends: Ints) -> Ints:
+    """Return regions from each end to the next."""
+    return np.column_stack([ends[:-1], ends[1:]])
 
 
 def _column_of_labels(
     name: str, x: Ints, labels: Sequence[Any], values: Values
 ) -> Column:
     """Make a cell of each label; those with too few rows to be a region share one."""
-    w, n_eff = values.w, values.n_eff
-    share = np.bincount(x, w, len(labels)) / w.sum()
-    is_rare = share < FEWEST / n_eff * (1 - 1e-9)
-    used, code = np.unique(
-        np.where(is_rare, len(labels), np.arange(len(labels)))[x], return_inverse=True
-    )
-    texts = [*map(label_text, labels), RARE]
-    share = np.bincount(code, w, used.size) / w.sum()
+    # labels in the order of their cells: those that are parts, others, rare ones as one
+    n_eff = values.n_eff
+    share = np.bincount(x, values.w, len(labels)) / values.w.sum()
+    but_rounding = 1 - 1e-9
+    is_part = share >= _least_share(n_eff) * but_rounding
+    is_rare = share < FEWEST / n_eff * but_rounding
+    is_cell = ~is_rare
+    ordered = [*np.flatnonzero(is_part), *np.flatnonzero(is_cell & ~is_part)]
+    place = np.full(len(labels), len(ordered))
+    place[ordered] = np.arange(len(ordered))
+    code = place[x]
+    names = [label_text(labels[i]) for i in ordered]
+    if share[is_rare].any():
+        names.append(RARE)
+    share = np.bincount(code, values.w, len(names)) / values.w.sum()
 
     # parts are the frequent labels, and all others together
-    is_alone = (share >= _least_share(n_eff) * (1 - 1e-9)) & (used < len(labels))
-    parts = [np.array([i]) for i in np.flatnonzero(is_alone)]
-    others = float(share[~is_alone].sum())
-    is_part = others >= max(RARE_SHARE, FEWEST / n_eff)
-    if is_part:
-        parts.append(np.flatnonzero(~is_alone))
-    is_large = others > 1 / N_PARTS and np.count_nonzero(~is_alone) > 1
-    is_missed = not is_part and others > RARE_SHARE
+    cells = np.arange(len(names))
+    n_parts = int(np.count_nonzero(is_part))
+    ends = np.arange(n_parts + 1)
+    others = float(share[n_parts:].sum())
+    has_rest = others >= max(RARE_SHARE, FEWEST / n_eff) * but_rounding
+    if has_rest:
+        ends = np.append(ends, len(names))
+    is_missed = others > (1 / N_PARTS if has_rest else RARE_SHARE)
     return Column(
         name,
         code,
         share,
-        parts=tuple(parts),
-        runs=tuple(np.array([i]) for i in range(used.size)) if used.size > 1 else (),
-        labels=tuple(texts[i] for i in used),
-        left_out=others if is_large or is_missed else 0.0,
+        parts=_pairs(ends),
+        runs=np.column_stack([cells, cells + 1]) if cells.size > 1 else no_regions(),
+        labels=tuple(names),
+        left_out=others if is_missed else 0.0,
     )
 
 
@@ -271,18 +294,17 @@ def _least_share(n_eff: float) -> float:
     return max(0.25 / N_PARTS, FEWEST / n_eff)
 
 
-def _joined(part: Ints, share: Floats, least: float) -> Ints:
+def _joined(ends: Ints, share: Floats, least: float) -> Ints:
     """Let each part with less than the least share join its smaller neighbour."""
-    part = np.unique(part, return_inverse=True)[1]
-    while part.max() > 0:
-        size = np.bincount(part, share)
+    while ends.size > 2:
+        size = np.add.reduceat(share, ends[:-1])
         i = int(np.argmin(size))
         if size[i] >= least * (1 - 1e-9):
             break
         neighbours = [k for k in (i - 1, i + 1) if 0 <= k < size.size]
-        part[part == i] = min(neighbours, key=lambda k: size[k])
-        part = np.unique(part, return_inverse=True)[1]
-    return part
+        other = min(neighbours, key=lambda k: size[k])
+        ends = np.delete(ends, max(i, other))
+    return ends
 
 
 # -- in words ------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._support.checks import Bools, Floats, Ints
 from ..scores.intervals import sums_of
-from .columns import FEWEST, Column, Condition, column_of_numbers
+from .columns import FEWEST, Column, Condition, column_of_numbers, no_regions
 from .values import Values
 
 COMBINATIONS = "combinations"
@@ -54,10 +54,7 @@ def has_combinations(columns: Sequence[Column]) -> bool:
 def combined(
     columns: Sequence[Column], values: Values, rng: np.random.Generator
 ) -> list[Column]:
-    """Return what trees expect, and sums and differences of ranks, in cells.
-
-    Of many rows, some are tested; all others have the cell −1.
-    """
+    """Return what trees expect, and sums and differences of ranks, of some rows."""
     n = values.rows.n_rows
     by_unit = rng.random((3, int(values.unit.max()) + 1))
     tested = np.flatnonzero(by_unit[0][values.unit] < MOST_TESTED / n)
@@ -84,13 +81,9 @@ def combined(
     n_eff = values.n_eff * tested.size / n
     for name, x in ({COMBINATIONS: expected} | pairs).items():
         n_blocks = N_BLOCKS_OF_TREES if name == COMBINATIONS else N_BLOCKS
-        column = column_of_numbers(
-            name, x, w, n_eff, n_blocks=n_blocks, has_short_runs=False
-        )
-        code = np.full(n, -1)
-        code[tested] = column.code
-        parts = column.parts if name == COMBINATIONS else ()
-        new.append(replace(column, code=code, parts=parts))
+        column = column_of_numbers(name, x, w, n_eff, n_blocks=n_blocks)
+        parts = column.parts if name == COMBINATIONS else no_regions()
+        new.append(replace(column, rows=tested, parts=parts))
     return new
 
 

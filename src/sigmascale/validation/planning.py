@@ -10,7 +10,7 @@ from scipy import special
 from .._support.checks import Floats, check_count, rng_from
 from ..predictions.predictions import Predictions, check_predictions
 from .arguments import check_confidence, check_tolerance
-from .checks import Looked, Tested, test_rows
+from .checks import Tested, test_rows
 
 POWER = 0.8  # the probability of a pass that rows are planned for
 WELL_INSIDE = 0.7  # of the way to an end of the accepted range
@@ -40,36 +40,33 @@ def _parts_of(tested: Tested) -> tuple[Floats, Floats]:
     """Return how far off parts are, in units of bounds, and half widths of limits."""
     regions = tested.regions
     assert regions is not None
+    quantile = float(special.ndtri(tested.confidence))
     offs: list[Floats] = []
     halves: list[Floats] = []
     for looked in tested.looked:
         bound = looked.question.bound(tested.tolerance)
         whole = looked.question.all_rows(tested.confidence)
+        half_of_all = float(np.maximum(whole.down, whole.up))
         offs.append(np.array([abs(whole.off) / bound]))
-        halves.append(np.atleast_1d(np.maximum(whole.down, whole.up) / bound))
+        halves.append(np.array([half_of_all / bound]))
         for i in range(len(tested.columns)):
             mine = (regions.owner == i) & regions.is_part & regions.is_usable
             if mine.any():
-                offs.append(np.abs(whole.off + _shrunk(looked, mine)) / bound)
-                off = looked.estimates.off[mine]
-                alone = looked.alone
-                half = np.maximum(alone.high[mine] - off, off - alone.low[mine])
-                halves.append(half / bound)
+                se = looked.estimates.se[mine]
+                d = _shrunk(looked.estimates.difference[mine], se)
+                offs.append(np.abs(whole.off + d) / bound)
+                halves.append(np.hypot(quantile * se, half_of_all) / bound)
     return np.concatenate(offs), np.concatenate(halves)
 
 
-def _shrunk(looked: Looked, mine: Floats) -> Floats:
-    """Return how parts of a column differ from all rows, less what is noise.
+def _shrunk(d: Floats, se: Floats) -> Floats:
+    """Return differences from all rows without what is noise.
 
     Of differences d with errors se, the share τ² / (τ² + se²) is kept, with τ² = ⟨d² −
     se²⟩, 0 at least (James and Stein).
     """
-    whole = looked.question.all_rows(0.5).off
-    d = looked.estimates.off[mine] - whole
-    half = (looked.alone.high[mine] - looked.alone.low[mine]) / 2
-    se2 = (half / 1.645) ** 2
-    tau2 = max(0.0, float(np.mean(d * d - se2)))
-    return np.asarray(d * tau2 / (tau2 + se2))
+    tau2 = max(0.0, float(np.mean(d * d - se * se)))
+    return np.asarray(d * tau2 / (tau2 + se * se))
 
 
 def _times_to_pass(off: Floats, half: Floats, confidence: float) -> float | None:

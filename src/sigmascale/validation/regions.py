@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -30,15 +31,13 @@ class Regions:
 
     Attributes
     ----------
-    cells : list of arrays of int
-        The cells of each region, within its column.
     owner : array of int
         The column of each region.
+    start, stop : array of int
+        Its first cell among those of all columns, and the one after its last.
     is_part, is_short, is_tenth : arrays of bool
         Which regions T is about, which are runs of one or two cells, and which are runs
         of a tenth.
-    matrix : sparse array of shape (n_regions, n_cells)
-        Which cells, of all columns, a region has.
     weight, share : arrays
         The weight of each region, and its share of all.
     df : array
@@ -51,30 +50,28 @@ class Regions:
         self.columns = columns
         self.values = values
         self._shifts: dict[int, Shifts] = {}
-        self.start = np.cumsum([0, *(column.n_cells for column in columns)])
-        self.cells: list[Ints] = []
-        owner: list[int] = []
-        kind: list[int] = []
-        tenth: list[bool] = []
+        self.first_cell = np.cumsum([0, *(column.n_cells for column in columns)])
+        ranges = []
+        owner = []
+        kind = []
+        is_tenth = []
         for i, column in enumerate(columns):
             kinds = (column.parts, column.runs, column.short_runs)
-            for number, regions in enumerate(kinds):
-                self.cells += regions
-                owner += [i] * len(regions)
-                kind += [number] * len(regions)
-                tenth += [number == 1 and column.is_tenth(x) for x in regions]
-        self.owner = np.array(owner, dtype=np.int64)
-        self.is_part: Bools = np.array(kind) == 0
-        self.is_short: Bools = np.array(kind) == 2
-        self.is_tenth: Bools = np.array(tenth)
+            mine = np.concatenate(kinds)
+            ranges.append(mine + self.first_cell[i])
+            owner.append(np.full(len(mine), i))
+            kind.append(np.repeat(np.arange(3), [len(x) for x in kinds]))
+            is_run = kind[-1] == 1
+            tenths = {tuple(ends) for ends in column.tenths.tolist()}
+            is_same = [tuple(ends) in tenths for ends in mine.tolist()]
+            is_tenth.append(np.array(is_same, dtype=np.bool_) & is_run)
+        self.owner = np.concatenate(owner)
+        self.start, self.stop = np.concatenate(ranges).T
+        self.is_part: Bools = np.concatenate(kind) == 0
+        self.is_short: Bools = np.concatenate(kind) == 2
+        self.is_tenth: Bools = np.concatenate(is_tenth)
 
-        # which cells a region has, and what these weigh
-        sizes = [cells.size for cells in self.cells]
-        places = zip(self.cells, self.owner, strict=True)
-        at = np.concatenate([cells + self.start[i] for cells, i in places])
-        row = np.repeat(np.arange(len(sizes)), sizes)
-        shape = (len(sizes), int(self.start[-1]))
-        self.matrix = sparse.csr_matrix((np.ones(at.size), (row, at)), shape)
+        # what regions weigh, and their share of what their column says something of
         w = values.w
         self.weight = self.sums(w)
         self.squares = self.weight
@@ -104,15 +101,22 @@ class Regions:
 
     def by_cell(self, x: Floats) -> Floats:
         """Return the sums of x by cell of all columns."""
-        sums = []
-        for column in self.columns:
-            n = column.n_cells + 1
-            sums.append(np.bincount(column.code + 1, x, n)[1:])
+        sums = [np.bincount(c.code, c.of_rows(x), c.n_cells) for c in self.columns]
         return np.concatenate(sums)
 
     def sums(self, x: Floats) -> Floats:
-        """Return the sums of x over the rows of each region."""
-        return np.asarray(self.matrix @ self.by_cell(x))
+        """Return the sums of x over the rows of each region, cell by cell."""
+        ends = np.column_stack([self.start, self.stop]).ravel()
+        return np.asarray(np.add.reduceat(np.append(self.by_cell(x), 0.0), ends)[::2])
+
+    def added(self, total: Any, which: Ints | None = None) -> Any:
+        """Return sums over regions, or some, as differences of cumulative sums.
+
+        This is for numbers of one size: with others, digits would be lost.
+        """
+        start = self.start if which is None else self.start[which]
+        stop = self.stop if which is None else self.stop[which]
+        return total[stop] - total[start]
 
     def means(self, x: Floats) -> Floats:
         """Return the weighted means of x over the rows of each region."""
@@ -121,27 +125,30 @@ class Regions:
     def counts(self, score: Score) -> Floats:
         """Return the weight by cell and bin of a score."""
         counts = []
-        for column in self.columns:
-            n = column.n_cells + 1
-            both = (column.code + 1) * N_BINS + score.bin
-            of_both = np.bincount(both, self.values.w, n * N_BINS)
-            counts.append(of_both.reshape(n, N_BINS)[1:])
-        return np.concatenate(counts)
+        for c in self.columns:
+            both = c.code * N_BINS + c.of_rows(score.bin)
+            w = None
+            if self.values.rows.weights is not None:
+                w = c.of_rows(self.values.w)
+            counts.append(np.bincount(both, w, c.n_cells * N_BINS))
+        return np.concatenate(counts).reshape(-1, N_BINS).astype(np.float64)
 
     @cached_property
     def _squares_of_groups(self) -> Floats:
-        """Σ over groups of (Σ_R w)², 1ᵀ B Bᵀ 1 with B the weights by cell and group."""
+        """Σ over groups of (Σ_R w)², from products of the weights of two cells."""
         values = self.values
-        out = np.empty(len(self.cells))
+        out = np.empty(self.owner.size)
         for i, column in enumerate(self.columns):
-            used = column.code >= 0
             shape = (column.n_cells, int(values.unit.max()) + 1)
-            place = (column.code[used], values.unit[used])
-            weights = sparse.csr_matrix((values.w[used], place), shape)
-            products = (weights @ weights.T).toarray()
-            mine = np.flatnonzero(self.owner == i)
-            cells = self.matrix[mine][:, self.start[i] : self.start[i + 1]].toarray()
-            out[mine] = np.einsum("ij,ij->i", cells @ products, cells)
+            place = (column.code, column.of_rows(values.unit))
+            weights = sparse.csr_matrix((column.of_rows(values.w), place), shape)
+            products = np.zeros((column.n_cells + 1, column.n_cells + 1))
+            products[1:, 1:] = (weights @ weights.T).toarray()
+            corner = products.cumsum(axis=0).cumsum(axis=1)
+            mine = self.owner == i
+            a = self.start[mine] - self.first_cell[i]
+            b = self.stop[mine] - self.first_cell[i]
+            out[mine] = corner[b, b] - 2 * corner[a, b] + corner[a, a]
         return out
 
     def variance_of_mean(self, x: Floats) -> Floats:
@@ -174,6 +181,13 @@ class Regions:
         return self._shifts[id(score)]
 
 
+def cumulative(by_cell: Any) -> Any:
+    """Return cumulative sums along the first axis, which begin with 0."""
+    total = np.zeros((len(by_cell) + 1, *by_cell.shape[1:]))
+    np.cumsum(by_cell, axis=0, out=total[1:])
+    return total
+
+
 @dataclass(frozen=True, eq=False)
 class Shifts:
     """Shifts d with ⟨ψ(x − d)⟩ in a region = ⟨ψ(x)⟩ of all rows, and their limits.
@@ -195,8 +209,8 @@ class Shifts:
         """Estimate the shifts of all regions."""
         counts = regions.counts(score)
         weight = regions.weight[:, None]
-        means = (regions.matrix @ (counts @ score.curve)) / weight
-        squares = (regions.matrix @ (counts @ score.curve**2)) / weight
+        means = regions.added(cumulative(counts @ score.curve)) / weight
+        squares = regions.added(cumulative(counts @ score.curve**2)) / weight
         mean = score.mean
         d = score.shift_to(means, np.full(len(means), mean))
         nearest = np.clip(np.rint(d / STEP).astype(int) + ZERO, 1, SHIFTS.size - 2)

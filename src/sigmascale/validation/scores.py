@@ -78,7 +78,7 @@ class Score:
     def skewness(self) -> float:
         """The skewness of ψ over all rows."""
         third = float(self.share @ (self.curve[:, ZERO] - self.mean) ** 3)
-        return float(third / max(self.variance, 1e-300) ** 1.5)
+        return float(third / max(self.variance, 1e-200) ** 1.5)
 
     @cached_property
     def slope(self) -> float:

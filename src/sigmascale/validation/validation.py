@@ -195,7 +195,10 @@ class Validation(Result):
         for condition in subgroup.conditions if regions is not None else ():
             assert regions is not None
             column = next(c for c in regions.columns if c.name == condition.column)
-            is_in &= np.isin(column.code, column.cells_of(condition))
+            has_cell = np.isin(column.code, column.cells_of(condition))
+            of_column = np.zeros_like(is_in)
+            of_column[slice(None) if column.rows is None else column.rows] = has_cell
+            is_in &= of_column
         as_they_came = np.empty_like(is_in)
         places = self.tested.values.rows.places
         as_they_came[places] = is_in

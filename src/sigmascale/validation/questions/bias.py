@@ -78,7 +78,7 @@ class BiasEstimates(Estimates):
         mean = float(np.average(z, weights=w))
         variance_of_all = float(np.average((z - mean) ** 2, weights=w))
         third = float(np.average((z - mean) ** 3, weights=w))
-        skewness = third / max(variance_of_all, 1e-300) ** 1.5
+        skewness = third / max(variance_of_all, 1e-200) ** 1.5
         self.difference = self.off - mean
 
         q = regions.variance_of_mean(z)

@@ -57,6 +57,9 @@ class Question:
         The values of `scope` for which it is asked.
     is_by_column : bool
         Whether each column is a check of its own, and all rows are one.
+    has_one_family : bool
+        Whether regions of all columns share what one column of others has of the error
+        rate.
     counts_in_bound : bool
         Whether its limits are factors, of which the largest is T.
     """
@@ -66,6 +69,7 @@ class Question:
     unit: ClassVar[str] = ""
     scopes: ClassVar[tuple[str, ...]] = ("u", "intervals", "both")
     is_by_column: ClassVar[bool] = False
+    has_one_family: ClassVar[bool] = False
     counts_in_bound: ClassVar[bool] = True
 
     def __init__(self, values: Values) -> None:
@@ -145,4 +149,7 @@ class Estimates:
 def student_t(regions: Regions, level: Floats | float, *, is_moderated: bool) -> Floats:
     """Return the quantile of Student's t for each region."""
     df = regions.moderated_df if is_moderated else regions.df
-    return np.asarray(special.stdtrit(df, level))
+    # many regions have as many rows
+    pairs = np.array([df, np.broadcast_to(level, df.shape)])
+    distinct, which = np.unique(pairs, axis=1, return_inverse=True)
+    return np.asarray(special.stdtrit(*distinct)[which])
