@@ -65,9 +65,7 @@ def test_a_page_that_knows_the_state_is_told_only_what_is_going_on(server):
     assert set(told) == {"revision", "job", "version"}
 
 
-def test_fitting_a_second_file_tests_the_first_and_replaces_no_table(
-    server, read
-):
+def test_fitting_a_second_file_tests_the_first_and_replaces_no_table(server, read):
     # names that commands would give to what they make
     server.put("known", table(300, 2), "x_recalibrated.csv")
     server.put("recalibrator", b"{}", "x_recalibrator.json")

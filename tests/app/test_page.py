@@ -213,7 +213,9 @@ def test_names_and_cells_are_text_and_problems_are_mended_by_a_click(person, tmp
     page = person.run("document.body.textContent")
     for name in [*HOSTILE, "<b>x</b>"]:
         assert name in page
-    selector = "main script, main b, main img:not([width])"
+    bold = "[...document.querySelectorAll('main b')].map(e => e.textContent)"
+    assert "x" not in person.run(bold)
+    selector = "main script, main img:not([width])"
     assert person.run(f"document.querySelectorAll('{selector}').length") == 0
     # the line to type names the same columns
     line = person.run("document.getElementById('lines').textContent")

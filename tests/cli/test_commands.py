@@ -458,9 +458,7 @@ def test_options_of_fit_that_cannot_be_are_refused(
     assert not (tmp_path / "r.json").exists()
 
 
-def test_a_share_that_is_held_out_is_tested_before_and_after(
-    run, sigmascale, tmp_path
-):
+def test_a_share_that_is_held_out_is_tested_before_and_after(run, sigmascale, tmp_path):
     options = (*PAIR, "--feature", "mass", "--groups", "mol", "--test-share", "0.3")
     told = run("fit", "t.csv", *options, "-o", "r.json", code=0)[1]
     assert (told["fitted"], told["tested"]) == (420, 180)
@@ -973,7 +971,9 @@ def test_export_writes_a_graph_with_the_same_numbers(sigmascale, fit, run, tmp_p
     assert (done.code, (tmp_path / "r.txt").exists()) == (2, False)
 
 
-def test_the_demo_is_a_whole_example_and_writes_what_examples_need(sigmascale, tmp_path):
+def test_the_demo_is_a_whole_example_and_writes_what_examples_need(
+    sigmascale, tmp_path
+):
     done = sigmascale("demo", "--rows", "2000", "--out", "d", "--seed", "1")
     assert (done.code, done.err) == (0, "")
     assert max(map(len, done.out.splitlines())) <= 80

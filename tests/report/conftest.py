@@ -22,7 +22,9 @@ NASTY = [
 class Case:
     """Predictions, a recalibrator, what was found, and the page on it."""
 
-    def __init__(self, p, recalibrator=None, title="Are these uncertainties calibrated?"):
+    def __init__(
+        self, p, recalibrator=None, title="Are these uncertainties calibrated?"
+    ):
         self.recalibrator, self.title = recalibrator, title
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SharedRowsWarning)  # the page says it, too

@@ -151,7 +151,9 @@ def test_what_is_no_card_is_refused(tmp_path, judged):
             read_card(path)
     write_card(tmp_path / "whole.json", judged)
     text = (tmp_path / "whole.json").read_text()
-    (tmp_path / "far.json").write_text(text.replace('"bound": ', '"bound": 1e999, "b": ', 1))
+    (tmp_path / "far.json").write_text(
+        text.replace('"bound": ', '"bound": 1e999, "b": ', 1)
+    )
     with pytest.raises(DamagedFileError, match="infinite"):
         read_card(tmp_path / "far.json")
     write_card(tmp_path / "whole.html", judged)

@@ -106,14 +106,26 @@ def _of_fault(v: Validation) -> Step:
     if v.rows.distributions is None:
         return Step("recalibrate, on other rows", "fit")
 
-    # after recalibration: coverage can be guaranteed where a column is at fault
-    for check in failing:
-        column = None if check.subgroup is None else check.subgroup.column
-        if check.kind == "coverage" and column in v.rows.names:
-            part = "label" if v.rows.is_labelled(column) else "fifth"
-            what = f"guarantee coverage in each {part} of {column}"
-            return Step(what, "fit", {"parts": (column,)})
-    return Step("calibrate with more rows, or with rows more like these")
+    more = Step("calibrate with more rows, or with rows more like these")
+    return _of_coverage(v) or more
+
+
+def _of_coverage(v: Validation) -> Step | None:
+    """Return the step that guarantees the coverage of a column that has another.
+
+    That can be done after recalibration alone.
+    """
+    check = v.checks.get("coverage")
+    if check is None or check.passed or check.subgroup is None:
+        return None
+    low, high = check.accepted
+    column = check.subgroup.column
+    is_outside = not low <= check.subgroup.estimate <= high
+    if v.rows.distributions is None or not is_outside or column not in v.rows.names:
+        return None
+    part = "label" if v.rows.is_labelled(column) else "fifth"
+    what = f"guarantee coverage in each {part} of {column}"
+    return Step(what, "fit", {"parts": (column,)})
 
 
 def _of_few_rows(v: Validation) -> Step:
@@ -124,6 +136,8 @@ def _of_few_rows(v: Validation) -> Step:
         rows = ", ".join(f"{row_number(row)}" for row in few.rows[:LARGEST_NAMED])
         what = f"check rows {rows}; or test the intervals alone"
         return Step(what, "check", {"scope": "intervals"})
+    if (step := _of_coverage(v)) is not None:
+        return step
     if v.rows_needed is not None and v.rows_needed > v.n_units:
         n = numerals.about(v.rows_needed)
         return Step(

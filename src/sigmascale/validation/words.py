@@ -146,7 +146,7 @@ def tables(v: Validation) -> list[Table]:
 def _head(v: Validation, check: Check) -> str:
     """Return what defines the number of a table, and which is accepted."""
     if check.unit == "share":
-        return f"Coverage of {nominal(v)} ({accepted(check)} accepted)"
+        return f"Coverage, {nominal(v)} ({accepted(check)} accepted)"
     if check.unit == "u":
         return f"Mean z (ideal 0, {accepted(check)} accepted)"
     z = "|error|/(u √d)" if v.rows.is_vector else "error/u"
