@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._support import numerals
 from .._support.notices import row_number
 from .._support.text import WIDTH
-from .words import LARGEST_NAMED, TOPIC, effect, outcome, unit
+from .words import LARGEST_NAMED, TOPIC, effect, is_same, outcome, unit
 
 if TYPE_CHECKING:
     from .validation import Validation
@@ -101,7 +101,8 @@ def _of_fault(v: Validation) -> Step:
     if outcome(v)[0] == "Biased":
         return Step("correct the bias, by other rows", "fit", {"bias": "auto"})
     failing = [check for check in v.checks.values() if check.result == "FAIL"]
-    if all(check.is_time for check in failing if check.kind != "bias"):
+    of_columns = [x for x in failing if x.column is not None and not is_same(v, x)]
+    if of_columns and all(check.is_time for check in of_columns):
         return Step("recalibrate on the latest rows, as u changes over time", "fit")
     if v.rows.distributions is None:
         return Step("recalibrate, on other rows", "fit")

@@ -364,6 +364,8 @@ def is_cause(bias: Check, sizes: Sequence[Check]) -> bool:
     b = bias.subgroup
     assert b is not None
     for check in sizes:
+        if check.kind == "combinations":  # which look along other columns
+            continue
         s = check.subgroup
         assert s is not None
         is_of_same = not b.conditions or b.column == s.column
