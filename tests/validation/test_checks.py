@@ -211,10 +211,11 @@ def test_few_rows_are_inconclusive_and_tell_how_many_would_pass():
         u = rng.gamma(3, 1, n)
         return ss.validate(ss.Predictions(error=u * rng.normal(size=n), y_std=u))
 
-    v = normal(300, 1)
-    assert v.result == "inconclusive"
-    assert 600 < v.rows_needed < 2500
-    assert sum(normal(v.rows_needed, seed).passed for seed in range(2, 12)) >= 6
+    found = [normal(500, seed) for seed in range(8)]
+    needed = [v.rows_needed for v in found if v.rows_needed is not None]
+    assert len(needed) >= 4
+    assert 600 < min(needed) <= max(needed) < 2500
+    assert sum(normal(needed[0], seed).passed for seed in range(10, 20)) >= 6
     off = ss.validate(rows(300, factor=lambda u, x: 1.24))
     assert off.rows_needed is None
     assert ss.validate(rows(factor=lambda u, x: 2)).rows_needed is None

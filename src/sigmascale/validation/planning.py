@@ -13,7 +13,7 @@ from .arguments import check_confidence, check_tolerance
 from .checks import Tested, test_rows
 
 POWER = 0.8  # the probability of a pass that rows are planned for
-WELL_INSIDE = 0.6  # of the way to an end of the accepted range
+WELL_INSIDE = 0.7  # of the way to an end of the accepted range
 HOPELESS = 100.0  # times as many rows: nobody knows how many
 PLANNED = (400, 200_000)  # rows of simulated sets, from and to
 NORMAL_ROWS = 60  # that a pass takes at a tolerance of e, about
