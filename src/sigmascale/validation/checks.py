@@ -438,7 +438,7 @@ class _Checks:
                 self.regions.stop[region] - first,
             )
             conditions = (column.condition(np.arange(start, stop)),)
-            n_rows = int(((column.code >= start) & (column.code < stop)).sum())
+            n_rows = int(self.regions.n_rows[region])
             share = float(self.regions.share[region])
         return Subgroup(
             conditions,
