@@ -122,6 +122,7 @@ class _Draws:
         if id(score) not in self._of:
             psi = score[self.rows]
             psi = psi - np.average(psi, weights=self.w)
+            psi /= max(float(np.abs(psi).max()), 1e-300)  # of any unit
             wx = (self.w * psi).astype(np.float32)
             all_rows = (wx @ self.of_row) / self.w.sum()
             self._of[id(score)] = self._by_cell(wx), self._drawn(wx), all_rows

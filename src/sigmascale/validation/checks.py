@@ -278,18 +278,14 @@ class _Checks:
         if has_few and not is_alone:
             T = math.inf
 
-        # the region that surely is off by most; else one that surely differs from what
-        # is ideal, with an estimate beyond the range; else the farthest part
+        # the region that surely is off by most, if one is; else the farthest part
         fails = np.flatnonzero((c.at_once[0] > bound) | (c.at_once[1] < -bound))
-        suspects = np.flatnonzero((c.outward > 0) & (np.abs(c.off) > bound))
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
         decides = parts[np.argmax(c.far[parts])] if parts.size else None
         if fails.size:
             result = "FAIL"
             decides = fails[np.argmax(c.outward[fails])]
-        elif suspects.size:
-            decides = suspects[np.argmax(c.outward[suspects])]
         elif bound >= T:
             result = "pass"
         elif math.isinf(T) and not note:
@@ -442,7 +438,7 @@ class _Checks:
                 self.regions.stop[region] - first,
             )
             conditions = (column.condition(np.arange(start, stop)),)
-            n_rows = int(((column.code >= start) & (column.code < stop)).sum())
+            n_rows = int(self.regions.n_rows[region])
             share = float(self.regions.share[region])
         return Subgroup(
             conditions,
@@ -557,7 +553,7 @@ def variation(d: Floats, se: Floats, confidence: float) -> tuple[float, float, f
     those at which Q is as small, or as large, by chance (W. Venables, J. R. Stat. Soc.
     B 37, 406 (1975)).
     """
-    weight = 1 / se**2
+    weight = 1 / np.maximum(se, 1e-9) ** 2  # where all z are equal, there is no noise
     q = float(np.sum(weight * (d - np.average(d, weights=weight)) ** 2))
     df = d.size - 1
 

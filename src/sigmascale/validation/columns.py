@@ -18,6 +18,7 @@ from .._support.checks import Floats, Ints
 from .._support.labels import label_text
 from .._support.numerals import number
 from .._support.text import shorten
+from .._support.threads import in_threads
 from .._support.weighting import WeightLine
 from .values import Values
 
@@ -163,12 +164,15 @@ class Condition:
 def columns_of(values: Values) -> list[Column]:
     """Return u, the features and the time of the rows, in cells."""
     rows = values.rows
-    columns = []
-    for name, x, labels in zip(rows.names, rows.columns, rows.categories, strict=True):
+
+    def column(name: str) -> Column:
+        place = rows.position(name)
+        x, labels = rows.columns[place], rows.categories[place]
         if labels is None:
-            columns.append(column_of_numbers(name, x, values.w, values.n_eff))
-        else:
-            columns.append(_column_of_labels(name, x, labels, values))
+            return column_of_numbers(name, x, values.w, values.n_eff)
+        return _column_of_labels(name, x, labels, values)
+
+    columns = in_threads(column, rows.names, rows.n_rows)
     if rows.time is not None and rows.time.min() < rows.time.max():
         is_date = rows.time.dtype.kind == "M"
         x = (
@@ -177,8 +181,8 @@ def columns_of(values: Values) -> list[Column]:
             else rows.time
         )
         name = TIME if TIME not in rows.names else f"{TIME} of the rows"
-        column = column_of_numbers(name, x.astype(np.float64), values.w, values.n_eff)
-        columns.append(replace(column, is_date=is_date, is_time=True))
+        of_time = column_of_numbers(name, x.astype(np.float64), values.w, values.n_eff)
+        columns.append(replace(of_time, is_date=is_date, is_time=True))
     return columns
 
 

@@ -24,23 +24,30 @@ def rows_to_pass(tested: Tested) -> int | None:
 
     Estimates of parts are shrunk by the noise that they have, and half widths of their
     limits fall as one over the root of the rows. None where an estimate lies near an
-    end of the accepted range or beyond, and where nothing is known.
+    end of the accepted range or beyond, where as many rows pass more often than not,
+    and where nothing is known.
     """
     counted = [check for check in tested.checks.values() if check.counts]
     if tested.regions is None or any(check.note for check in counted):
         return None
-    off, half = _parts_of(tested)
-    if (off > WELL_INSIDE).any():
+    estimate, off, half = _parts_of(tested)
+    if (estimate > WELL_INSIDE).any():
         return None
     times = _times_to_pass(off, half, tested.confidence)
-    return None if times is None else _to_two_digits(tested.values.n_units * times)
+    if times is None or times <= 1:  # as many do not, by chance
+        return None
+    return _to_two_digits(tested.values.n_units * times)
 
 
-def _parts_of(tested: Tested) -> tuple[Floats, Floats]:
-    """Return how far off parts are, in units of bounds, and half widths of limits."""
+def _parts_of(tested: Tested) -> tuple[Floats, Floats, Floats]:
+    """Return how far off parts are, in units of bounds, and half widths of limits.
+
+    The first are the estimates, the second are these without what is noise.
+    """
     regions = tested.regions
     assert regions is not None
     quantile = float(special.ndtri(tested.confidence))
+    estimates: list[Floats] = []
     offs: list[Floats] = []
     halves: list[Floats] = []
     for looked in tested.looked:
@@ -48,15 +55,17 @@ def _parts_of(tested: Tested) -> tuple[Floats, Floats]:
         whole = looked.question.all_rows(tested.confidence)
         half_of_all = float(np.maximum(whole.down, whole.up))
         offs.append(np.array([abs(whole.off) / bound]))
+        estimates.append(offs[-1])
         halves.append(np.array([half_of_all / bound]))
         for i in range(len(tested.columns)):
             mine = (regions.owner == i) & regions.is_part & regions.is_usable
             if mine.any():
                 se = looked.estimates.se[mine]
-                d = _shrunk(looked.estimates.difference[mine], se)
-                offs.append(np.abs(whole.off + d) / bound)
+                d = looked.estimates.difference[mine]
+                estimates.append(np.abs(whole.off + d) / bound)
+                offs.append(np.abs(whole.off + _shrunk(d, se)) / bound)
                 halves.append(np.hypot(quantile * se, half_of_all) / bound)
-    return np.concatenate(offs), np.concatenate(halves)
+    return np.concatenate(estimates), np.concatenate(offs), np.concatenate(halves)
 
 
 def _shrunk(d: Floats, se: Floats) -> Floats:
@@ -156,7 +165,7 @@ def rows_needed(
         )
         times = None
         if tested.regions is not None:
-            off, half = _parts_of(tested)
+            _, off, half = _parts_of(tested)
             times = _times_to_pass(0 * off, half, confidence)
         needed = n * (HOPELESS if times is None else times)
     return int(float(f"{needed:.2g}"))

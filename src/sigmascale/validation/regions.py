@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._support.checks import Bools, Floats, Ints
+from .._support.threads import in_threads
 from .columns import FEWEST, Column
 from .scores import N_BINS, SHIFTS, STEP, ZERO, Score, by_chance
 from .values import Values
@@ -99,10 +100,19 @@ class Regions:
         enough = FEWEST * (1 - 1e-9)
         return np.asarray((self.rows >= enough) & (self.units >= 2))
 
+    @cached_property
+    def n_rows(self) -> Ints:
+        """The number of rows of each region."""
+        counts = [np.bincount(c.code, minlength=c.n_cells) for c in self.columns]
+        return np.asarray(self.added(cumulative(np.concatenate(counts))), np.int64)
+
     def by_cell(self, x: Floats) -> Floats:
         """Return the sums of x by cell of all columns."""
-        sums = [np.bincount(c.code, c.of_rows(x), c.n_cells) for c in self.columns]
-        return np.concatenate(sums)
+
+        def sums(c: Column) -> Floats:
+            return np.bincount(c.code, c.of_rows(x), c.n_cells).astype(np.float64)
+
+        return np.concatenate(in_threads(sums, self.columns, x.size))
 
     def sums(self, x: Floats) -> Floats:
         """Return the sums of x over the rows of each region, cell by cell."""
@@ -124,14 +134,15 @@ class Regions:
 
     def counts(self, score: Score) -> Floats:
         """Return the weight by cell and bin of a score."""
-        counts = []
-        for c in self.columns:
+        weights = self.values.rows.weights
+
+        def counts(c: Column) -> Floats:
             both = c.code * N_BINS + c.of_rows(score.bin)
-            w = None
-            if self.values.rows.weights is not None:
-                w = c.of_rows(self.values.w)
-            counts.append(np.bincount(both, w, c.n_cells * N_BINS))
-        return np.concatenate(counts).reshape(-1, N_BINS).astype(np.float64)
+            w = None if weights is None else c.of_rows(weights)
+            return np.bincount(both, w, c.n_cells * N_BINS).astype(np.float64)
+
+        by_column = in_threads(counts, self.columns, score.bin.size)
+        return np.concatenate(by_column).reshape(-1, N_BINS)
 
     @cached_property
     def _squares_of_groups(self) -> Floats:

@@ -54,7 +54,7 @@ class Coverage(Question):
             quantile = special.chdtri(self.dim, np.clip(1 - share, 0, 1))
         with np.errstate(divide="ignore"):
             off = 0.5 * np.log(self.claimed / quantile)
-        return np.asarray(np.clip(off, -FAR, FAR))
+        return np.asarray(np.clip(off, -FAR, 3 * FAR))  # as a coverage: 1, and 0
 
     @cached_property
     def _log_stretch(self) -> Floats:
@@ -118,6 +118,8 @@ class Coverage(Question):
         share = np.array(self.mean.value)
         low, high = wilson(share, np.array(q), np.array(t))
         off = self.off_of(share)
+        # equal but for rounding
+        low, high = np.minimum(low, share), np.maximum(high, share)
         return AllRows(float(off), off - self.off_of(high), self.off_of(low) - off)
 
     def estimates(self, regions: Regions) -> Estimates:
