@@ -113,6 +113,17 @@ def measured(estimate: float, low: float, high: float) -> str:
     return f"{_rounded(estimate, decimals, 0)} [{ends[0]}, {ends[1]}]"
 
 
+def alike(one: float, other: float) -> tuple[str, str]:
+    """Return two values in a unit, with as many decimals: three digits of the smaller.
+
+    >>> alike(25.98, 42.31), alike(0.00748, 0.00609)
+    (('26.0', '42.3'), ('0.00748', '0.00609'))
+    """
+    sizes = [abs(x) for x in (one, other) if 0 < abs(x) < math.inf]
+    decimals = max(0, 2 - math.floor(math.log10(min(sizes, default=1.0))))
+    return _rounded(one, decimals, 0), _rounded(other, decimals, 0)
+
+
 def is_unknown(bound: float) -> bool:
     """Say whether nothing useful is known of a factor that has this upper limit.
 

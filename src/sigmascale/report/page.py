@@ -117,7 +117,7 @@ def boxes(v: Validation) -> list[Box]:
     """Return the results that the page shows first: before, after and the effect."""
     if v.before is None or v.change is None:
         return [Box("", *words.outcome(v), words.in_short(v))]
-    was, now = numerals.number(v.change.before), numerals.number(v.change.after)
+    was, now = numerals.alike(v.change.before, v.change.after)
     change = f"{v.change.score} {was} before, {now} after"
     return [
         Box("Before recalibration", *words.outcome(v.before), words.in_short(v.before)),

@@ -20,7 +20,6 @@ from .curves import (
     pit_histogram,
     reliability_diagram,
 )
-from .facts import Evidence, Tenth, evidence
 from .numbers import (
     calibration_error,
     coverage,
@@ -42,7 +41,6 @@ __all__ = [
     "BinStudy",
     "CalibrationCurve",
     "ConfidenceCurve",
-    "Evidence",
     "LocalStatistics",
     "PITHistogram",
     "ReferenceScores",
@@ -50,7 +48,6 @@ __all__ = [
     "Scorecard",
     "Summary",
     "Tails",
-    "Tenth",
     "bin_study",
     "calibration_curve",
     "calibration_error",
@@ -59,7 +56,6 @@ __all__ = [
     "crps",
     "ence",
     "energy_score",
-    "evidence",
     "interval_score",
     "local_calibration_error",
     "local_statistics",

@@ -545,14 +545,13 @@ def before_and_after(v: Validation) -> list[tuple[str, str, str]]:
         results = [str(check.result) for check in own_results(stage)]
         return " / ".join(f"{results.count(result)}" for result in MARKS)
 
-    was, now = numerals.number(v.change.before), numerals.number(v.change.after)
-    sizes = [numerals.number(x.summary()["sharpness"].value) for x in stages]
+    sizes = [x.summary()["sharpness"].value for x in stages]
     rows = [
-        (v.change.score, was, now),
+        (v.change.score, *numerals.alike(v.change.before, v.change.after)),
         ("RMS z, all rows", *of("calibration")),
         ("RMS z varies by (SD)", varies(v.before), varies(v)),
         (f"{nominal(v)} cover", *of("coverage")),
-        ("RMS of u", sizes[0], sizes[1]),
+        ("RMS of u", *numerals.alike(sizes[0], sizes[1])),
         ("checks: pass / FAIL / ?", counts(v.before), counts(v)),
     ]
     return [row for row in rows if row[1] or row[2]]
