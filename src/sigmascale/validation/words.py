@@ -261,14 +261,15 @@ def ranked_checks(stages: Sequence[Validation]) -> list[str]:
 
 
 def ranked_features(stages: Sequence[Validation]) -> list[str]:
-    """Return features, and time, the worst result of its own first."""
+    """Return features, and time: first what is left at last, then what was worst."""
     order = ["FAIL", "inconclusive", "pass"]
     ranked: dict[str, tuple[int, float]] = {}
-    for v in stages:
+    for i, v in enumerate(reversed(stages)):
         for check in v.checks.values():
             if check.kind == "adaptivity" and check.column is not None:
                 own = 3 if is_same(v, check) else order.index(check.result)
-                place = (own, _nearness(check))
+                is_left = i == 0 and own < 2
+                place = (own if is_left else own + 2, _nearness(check))
                 ranked[check.column] = min(place, ranked.get(check.column, place))
     return sorted(ranked, key=lambda name: ranked[name])
 
