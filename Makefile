@@ -143,7 +143,6 @@ arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena.md; hal
 studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies anew; hours
 	@mkdir -p $(STUDIES)
 	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --out $(STUDIES)/verdicts.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/faults.py --out $(STUDIES)/faults.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		> $(STUDIES)/monitor.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/paired.py > $(STUDIES)/paired.md

@@ -221,7 +221,7 @@ class Model:
             "ours, 95 %": (self.ours, 0.95),
         }
         return {
-            name: HonestCalculator(self.committee, r, level=level)
+            name: HonestCalculator(self.committee, r, coverage=level)
             for name, (r, level) in rules.items()
         }
 

@@ -149,7 +149,7 @@ def once(
 
         r = ss.Recalibrator().fit(known)
         began = used()
-        sink(ss.frames.apply(r, frame, interval=0.95), f"{out}/new.parquet")
+        sink(ss.frames.apply(r, frame, coverage=0.95), f"{out}/new.parquet")
         seconds["apply"] = used() - began
     return seconds
 

@@ -111,9 +111,12 @@ def new_numbers(error, u, features, order, groups, weights):
             local = s.local_statistics(p, by=name, n_bins=20, method=method, ties=order)
             found[f"zms {name}"] = [*local.value, *local.overall]
             found[f"limits {name} {method}"] = [*local.low, *local.high]
-    covers = [s.coverage(p, level=c) for c in (0.5, 0.8, 0.9, 0.95)]
+    covers = [s.coverage(p, coverage=c) for c in (0.5, 0.8, 0.9, 0.95)]
     found["crps"] = [s.crps(p), *covers]
-    found["interval score"] = [s.interval_score(p, level=0.9), s.coverage(p, level=0.9)]
+    found["interval score"] = [
+        s.interval_score(p, coverage=0.9),
+        s.coverage(p, coverage=0.9),
+    ]
     for kind in ("interval", "quantile"):
         curve = s.calibration_curve(p, kind=kind)
         found[f"curve {kind}"] = [*curve.observed, *curve.low, *curve.high, curve.area]

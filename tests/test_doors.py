@@ -176,30 +176,36 @@ def test_every_door_gives_every_scaling_the_same_rows(sigmascale):
         close(through_the_app("t.csv", name, columns), expected[name], ("app", name))
 
 
-def test_every_door_gives_the_same_verdicts(sigmascale):
+def test_every_door_gives_the_same_results(sigmascale):
     labels = list(LABELS)
     missing = pl.when(pl.int_range(N) % 9 > 0).then(pl.col("kind"))  # one more label
     for weights, table in ((False, TABLE.with_columns(kind=missing)), (True, TABLE)):
         columns, words = options(labels, weights=weights)
-        expected = ss.validate(of_python(table, labels, weights=weights)).verdicts
+        expected = ss.validate(of_python(table, labels, weights=weights)).to_dict()
+        expected = numbers_of(expected)
         told = {}
         for door, frame in frames_of(table):
-            verdicts = ss.validate(rows_of(frame, columns)).verdicts
-            told[door] = {x: (v.answer, v.limits) for x, v in verdicts.items()}
+            told[door] = numbers_of(ss.validate(rows_of(frame, columns)).to_dict())
         for file in FILES:
             write(table.lazy(), file)
             done = sigmascale("check", file, *words, "--json")
             assert done.code in (0, 1, 4), done.err
-            verdicts = json.loads(done.out)["verdicts"]
-            told[file] = {
-                x: (v["answer"], [np.inf if y is None else y for y in v["limits"]])
-                for x, v in verdicts.items()
-            }
-        for door, verdicts in told.items():
-            assert list(verdicts) == list(expected), door
-            for name, (answer, limits) in verdicts.items():
-                assert answer == expected[name].answer, (door, name)
-                close(limits, expected[name].limits, (door, name))
+            told[file] = numbers_of(json.loads(done.out))
+        for door, checks in told.items():
+            assert list(checks) == list(expected), door
+            for name, (result, limits) in checks.items():
+                assert result == expected[name][0], (door, name)
+                close(limits, expected[name][1], (door, name))
+
+
+def numbers_of(told):
+    """Return the result of each check, and the limits of what decides it."""
+    found = {}
+    for name, check in told["checks"].items():
+        s = check["subgroup"] or {"low": None, "high": None}
+        ends = [np.inf if s[end] is None else s[end] for end in ("low", "high")]
+        found[name] = (check["result"], ends)
+    return found
 
 
 def test_gaps_in_features_are_learned_from_alike_and_judged_by_nobody(sigmascale):
@@ -273,9 +279,9 @@ def test_rows_beyond_the_limit_are_judged_as_the_same_sample_is_in_memory(sigmas
     found = []
     for file, most in (("many.csv", "1000"), ("sample.csv", "1000000")):
         done = sigmascale("check", file, *words, "--most", most, "--json")
-        verdicts = json.loads(done.out)["verdicts"]
-        found.append((done.code, {x: v["answer"] for x, v in verdicts.items()}))
-        found[-1] += ([v["limits"] for v in verdicts.values()],)
+        checks = numbers_of(json.loads(done.out))
+        found.append((done.code, {x: result for x, (result, _) in checks.items()}))
+        found[-1] += ([limits for _, limits in checks.values()],)
     assert found[0][:2] == found[1][:2]
     for one, other in zip(found[0][2], found[1][2], strict=True):
         assert one == pytest.approx(other, rel=1e-9)

@@ -58,7 +58,7 @@ def test_sharpness_crps_and_nll_are_those_of_uncertainty_toolbox(uct):
 
 
 def test_the_interval_score_of_uncertainty_toolbox_is_a_mean_over_levels(uct):
-    ours = [scores.interval_score(P, level=p) for p in np.linspace(0.01, 0.99, 99)]
+    ours = [scores.interval_score(P, coverage=p) for p in np.linspace(0.01, 0.99, 99)]
     theirs = uct.interval_score(PREDICTION, U, TRUTH)
     assert np.mean(ours) == pytest.approx(theirs, abs=1e-6)
 
@@ -99,7 +99,7 @@ def test_metrics_with_netcal_s_bins_of_equal_width_are_netcal_s():
     p = ss.Predictions(y_std=NETCAL_U, error=NETCAL_E, features=labels)
     assert scores.ence(p, by="width") == pytest.approx(NETCAL["ENCE"], abs=1e-6)
     assert abs(scores.ence(p, n_bins=12) - NETCAL["ENCE"]) > 1e-3
-    assert scores.coverage(p, level=0.9) == pytest.approx(NETCAL["PICP"], abs=1e-6)
+    assert scores.coverage(p, coverage=0.9) == pytest.approx(NETCAL["PICP"], abs=1e-6)
     curve = scores.calibration_curve(p, n_levels=100)
     assert curve.mean_absolute_error == pytest.approx(NETCAL["M-QCE"], abs=1e-6)
     # netcal weights bins by their rows, which makes no difference for equal sizes
@@ -175,9 +175,9 @@ def test_coverage_and_winkler_scores_are_those_of_mapie():
     q = ss.Recalibrator(ss.TemperatureScaling()).fit(P).apply(P)
     interval = q.distributions.interval(0.9)[:, :, None]
     theirs = metrics.regression_coverage_score(TRUTH, interval)
-    assert scores.coverage(q, level=0.9) == pytest.approx(theirs.item(), abs=1e-9)
+    assert scores.coverage(q, coverage=0.9) == pytest.approx(theirs.item(), abs=1e-9)
     theirs = metrics.regression_mwi_score(TRUTH, interval, 0.9)
-    assert scores.interval_score(q, level=0.9) == pytest.approx(theirs, abs=1e-9)
+    assert scores.interval_score(q, coverage=0.9) == pytest.approx(theirs, abs=1e-9)
 
 
 # --- scoringrules -------------------------------------------------------------------

@@ -11,7 +11,6 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.axes._secondary_axes import SecondaryAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -77,42 +76,43 @@ def note_of(ax):
     return ax.get_title("left").replace("\n", " ")
 
 
-# -- verdicts --------------------------------------------------------------------------
+# -- checks ----------------------------------------------------------------------------
 
 
-def test_the_forest_plot_shows_estimates_limits_tolerance_and_answers(judged):
+def test_the_figure_of_checks_shows_what_decides_each(judged):
     v, _ = judged
-    ax = plots.verdicts(v)
-    names = list(v.verdicts)
-    rows = {name: row for row, name in enumerate(names)}
-    assert [tick.get_text() for tick in ax.get_yticklabels()][rows["mass"]] == "mass"
+    ax = plots.checks(v)
+    rows = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert set(rows) == set(v.checks)
+    assert rows[:3] == ["calibration", "consistency", "adaptivity: kind"]  # the worst
     span = ax.patches[0].get_extents().transformed(ax.transData.inverted())
     assert (span.x0, span.x1) == pytest.approx((1 / v.tolerance, v.tolerance))
     marks = {round(y): x for x, y in points(ax, "o")}
-    for name in ("average", "u", "mass", "kind"):
-        assert marks[rows[name]] == pytest.approx(v.verdicts[name].worst.estimate)
-    # a bias lies where its own axis, above, says
-    unit = 4 / 3 * (v.tolerance - 1) / np.log(v.tolerance)
-    bias = unit * np.log(marks[rows["bias"]])
-    assert bias == pytest.approx(v.verdicts["bias"].worst.estimate)
-    (above,) = ax.child_axes
-    assert "bias" in above.get_xlabel()
     ends = [round(float(x), 6) for line in ax.lines for x in line.get_xdata()]
-    for value in v.verdicts["kind"].limits:
-        assert round(value, 6) in ends
-    answers = {round(text.get_position()[1]): text.get_text() for text in ax.texts[:-1]}
-    signs = {"yes": "✓", "no": "✗", "cannot tell": "?"}
-    for name, row in rows.items():
-        assert answers[row] == signs[v.verdicts[name].answer]
+    results = {round(text.get_position()[1]): text.get_text() for text in ax.texts}
+    for row, name in enumerate(rows):
+        check = v.checks[name]
+        factor, low, high = check.subgroup.factors
+        assert marks[row] == pytest.approx(factor)
+        assert {round(low, 6), round(high, 6)} <= set(ends)
+        expected = {"pass": "pass", "FAIL": "FAIL", "inconclusive": "?"}
+        is_same = check.unit == "" and check.same_as_all_rows
+        is_same &= check.result == v.checks["calibration"].result != "pass"
+        mark = "–" if is_same else expected.get(check.result, "–")
+        assert results[row] == mark
+    # RMS z stands as it is
+    kind = v.checks["adaptivity: kind"].subgroup
+    assert marks[2] == pytest.approx(kind.estimate)
 
 
 def test_before_and_after_differ_by_colour_mark_and_place(judged):
-    ax = plots.verdicts(*judged)
+    ax = plots.checks(*judged)
     before, after = points(ax, "s"), points(ax, "o")
-    row = list(judged[0].verdicts).index("kind")
+    rows = [tick.get_text() for tick in ax.get_yticklabels()]
+    row = rows.index("adaptivity: kind")
     for v, found, side in zip(judged, (before, after), (-1, 1), strict=True):
         own = found[np.abs(found[:, 1] - row) < 0.3]
-        estimate = v.verdicts["kind"].worst.estimate
+        estimate = v.checks["adaptivity: kind"].subgroup.estimate
         assert own[0] == pytest.approx([estimate, row + 0.2 * side])
     assert {"before", "after"} <= set(legend_of(ax))
     shades = {
@@ -125,75 +125,93 @@ def test_before_and_after_differ_by_colour_mark_and_place(judged):
     assert abs(shades["s"] - shades["o"]) > 0.1  # told apart in grey, too
 
 
-def test_limits_that_are_0_or_infinite_end_in_arrows(judged):
+def test_what_lies_beyond_the_axis_stands_at_its_end(judged):
     v = judged[0]
-    wide = replace(v.verdicts["mass"], limits=(0.0, float("inf")))
-    worst = replace(v.verdicts["u"].worst, estimate=0.0, low=0.0, high=1e260)
-    verdicts = {**v.verdicts, "mass": wide, "u": replace(wide, name="u", worst=worst)}
-    ax = plots.verdicts(replace(v, verdicts=verdicts))
+    check = v.checks["consistency"]
+    wide = replace(check.subgroup, factors=(1e260, 0.0, float("inf")))
+    checks = {**v.checks, "consistency": replace(check, subgroup=wide)}
+    ax = plots.checks(replace(v, checks=checks))
     low, high = ax.get_xlim()
-    for marker, end in (("<", low), (">", high)):
-        assert points(ax, marker)[:, 0] == pytest.approx(end)
     assert np.isfinite([low, high]).all()
-    none = replace(wide, worst=None, limits=None, answer="cannot tell")
-    plots.verdicts(replace(v, verdicts={**v.verdicts, "mass": none}))
+    marks = {round(y): x for x, y in points(ax, "o")}
+    assert marks[1] == pytest.approx(high)
+    none = replace(check, subgroup=None, result="inconclusive")
+    plots.checks(replace(v, checks={**v.checks, "consistency": none}))
 
 
-def test_vectors_have_no_axis_of_a_bias():
-    rng = np.random.default_rng(0)
-    p = ss.Predictions(error=rng.normal(size=(600, 3)), y_std=np.ones(600))
-    ax = plots.verdicts(ss.validate(p))
-    assert ax.child_axes == []
-
-
-def test_the_factor_along_a_number_is_that_of_its_regions(judged):
+def test_rms_z_along_a_number_is_that_of_its_subgroups(judged):
     v, _ = judged
-    ax = plots.local(v, by="mass")
-    regions = v.verdicts["mass"].regions
-    assert np.sort(points(ax)[:, 1]) == pytest.approx(
-        np.sort([each.estimate for each in regions])
-    )
+    ax = plots.factors(v, by="mass")
+    subgroups = v.checks["adaptivity: mass"].subgroups
+    assert points(ax)[:, 1] == pytest.approx([s.estimate for s in subgroups])
     mass = v.rows.features["mass"]
     upright = {round(x0, 6): (y0, y1) for x0, y0, x1, y1 in bars(ax) if x0 == x1}
-    for each in regions:
-        low = mass.min() if each.low_value is None else each.low_value
-        high = mass.max() if each.high_value is None else each.high_value
+    for s in subgroups:
+        (condition,) = s.conditions
+        low = mass.min() if condition.low is None else condition.low
+        high = mass.max() if condition.high is None else condition.high
         limits = upright[round((low + high) / 2, 6)]
-        assert limits == pytest.approx((each.low, each.high))
+        assert limits == pytest.approx((s.low, s.high))
     assert ax.get_xlabel() == "mass"
+    assert ax.get_ylabel() == "RMS z"
     assert ax.get_yscale() == "log"
 
 
-def test_labels_have_their_names_and_broken_ones_an_x(judged):
-    v, after = judged
-    ax = plots.local(v, after, by="kind")
+def decides(ax):
+    """Return where the bars of deciding subgroups are: x from, x to, y."""
+    found = [line for line in ax.lines if line.get_linewidth() == 5]
+    return [(*line.get_xdata(), *set(line.get_ydata())) for line in found]
+
+
+def test_labels_have_their_names_and_the_one_that_decides_a_bar(judged):
+    ax = plots.factors(*judged, by="kind")
     names = [tick.get_text() for tick in ax.get_xticklabels()]
-    regions = v.verdicts["kind"].regions
-    assert names == [each.low_value for each in regions]
-    alloy = next(each for each in regions if each.low_value == "alloy")
-    assert alloy.state == "broken"
-    expected = [names.index("alloy"), alloy.estimate]
-    assert expected == pytest.approx(points(ax, "X")[0])
-    assert len(points(ax.figure.axes[1])) == len(regions)
-    assert [panel.get_title("left") for panel in ax.figure.axes] == ["before", "after"]
-    assert {"good enough", "wrong"} <= set(legend_of(ax))
+    for v, marker in zip(judged, "so", strict=True):
+        subgroups = v.checks["adaptivity: kind"].subgroups
+        assert names == [s.conditions[0].labels[0] for s in subgroups]
+        estimates = [s.estimate for s in subgroups]
+        assert points(ax, marker)[:, 1] == pytest.approx(estimates)
+    worst = judged[0].checks["adaptivity: kind"].subgroup
+    assert worst.where == "kind = alloy"
+    first = decides(ax)[0]
+    place = names.index("alloy")
+    assert first == pytest.approx((place - 0.3, place + 0.3, worst.estimate))
+    assert {"before", "after", "accepted: 0.80 to 1.25"} <= set(legend_of(ax))
+
+
+def test_u_and_the_worst_feature_stand_side_by_side_and_keep_the_legend(judged):
+    v, _ = judged
+    figure = Figure(figsize=(8, 3))
+    ax = plots.factors(v, ax=figure.subplots())
+    assert [x.get_xlabel() for x in figure.axes] == ["uncertainty u", "kind"]
+    assert ax is figure.axes[0]
+    assert "accepted: 0.80 to 1.25" in legend_of(ax)
+    alone = ss.validate(v.rows.with_features(()))
+    assert len(plots.factors(alone).figure.axes) == 1
+
+
+def test_a_validation_with_its_before_is_drawn_as_both(judged, sets):
+    both = ss.validate(sets[1], before=sets[0])
+    one, other = plots.factors(both, by="mass"), plots.factors(*judged, by="mass")
+    np.testing.assert_array_equal(points(one), points(other))
 
 
 def test_bias_and_coverage_are_drawn_along_a_variable(judged):
     v, _ = judged
-    for question in ("bias", "coverage"):
-        ax = plots.local(v, by="kind", question=question)
-        own = [x for x in v.verdicts[question].regions if x.column == "kind"]
+    for check in ("bias", "coverage"):
+        ax = plots.factors(v, by="kind", check=check)
+        own = [s for s in v.checks[check].subgroups if s.column == "kind"]
         found = np.sort(points(ax)[:, 1])
-        assert found == pytest.approx(np.sort([each.estimate for each in own]))
-    assert plots.local(v, question="bias").get_yscale() == "linear"
+        assert found == pytest.approx(np.sort([s.estimate for s in own]))
+    assert plots.factors(v, by="u", check="bias").get_yscale() == "linear"
 
 
-def test_a_variable_without_regions_says_so(judged):
+def test_a_variable_without_subgroups_says_so(judged):
     v = judged[0]
     for name in ("mass", "kind"):
-        empty = {name: replace(v.verdicts[name], regions=())}
-        ax = plots.local(replace(v, verdicts=v.verdicts | empty), by=name)
+        empty = replace(v.checks[f"adaptivity: {name}"], subgroups=())
+        checks = v.checks | {f"adaptivity: {name}": empty}
+        ax = plots.factors(replace(v, checks=checks), by=name)
         assert "too few rows" in [text.get_text() for text in ax.texts]
 
 
@@ -313,7 +331,7 @@ def test_scores_are_drawn_as_they_were_computed(sets):
     curve = ss.scores.calibration_curve(p)
     ax = plots.calibration(curve)
     line = next(x for x in ax.lines if x.get_label().startswith("observed"))
-    np.testing.assert_array_equal(line.get_data(), [curve.level, curve.observed])
+    np.testing.assert_array_equal(line.get_data(), [curve.coverage, curve.observed])
     _, low, high = band_of(ax, "if calibrated")
     np.testing.assert_allclose(low, curve.low)
     np.testing.assert_allclose(high, curve.high)
@@ -440,7 +458,7 @@ def test_limits_of_0_do_not_squash_a_reliability_diagram(sets):
 def drawn_texts(figure):
     """Return every text that is to be seen in a figure."""
     found = []
-    for ax in figure.findobj(Axes) + figure.findobj(SecondaryAxis):
+    for ax in figure.findobj(Axes):
         for axis in (ax.xaxis, ax.yaxis):
             for tick in axis._update_ticks() if axis.get_visible() else ():
                 found += [tick.label1, tick.label2]
@@ -519,11 +537,11 @@ def test_no_text_overprints_another_or_a_mark_in_print(printed, columns):
         drawn = [plots.comparison(rivals), plots.monitor(watched)]
         drawn.append(plots.bin_study(study)[0])
         for sets, verdicts in ((printed[:1], judged[:1]), (printed, judged)):
-            names = (*PAIRS, "reliability", "tenths")
+            names = (*PAIRS, "reliability")
             drawn += [getattr(plots, name)(*sets) for name in names]
-            drawn += [plots.verdicts(*verdicts), plots.certificate(*verdicts)]
+            drawn += [plots.checks(*verdicts), plots.factors(*verdicts)]
             drawn.append(plots.local_statistics(*sets, by="kind"))
-            drawn += [plots.local(*verdicts, by=name) for name in ("u", "kind")]
+            drawn += [plots.factors(*verdicts, by=name) for name in ("u", "kind")]
         for ax in drawn:
             assert overprinted(ax.figure) == []
             assert ax.get_window_extent().height >= 72  # not squashed by what is above
@@ -552,7 +570,7 @@ def test_every_function_draws_on_given_axes_and_takes_a_style(sets, judged):
     calls = (
         (plots.errors, (p,), {}),
         (plots.intervals, (p,), {}),
-        (plots.local, (judged[0],), {"by": "mass"}),
+        (plots.factors, (judged[0],), {"by": "mass"}),
         (plots.reliability, (ss.scores.reliability_diagram(p),), {}),
         (plots.calibration, (ss.scores.calibration_curve(p),), {}),
         (plots.confidence_curve, (ss.scores.confidence_curve(p),), {}),
@@ -578,7 +596,7 @@ def test_what_cannot_be_drawn_is_refused(sets, judged):
     with pytest.raises(InvalidInputError, match="y_pred"):
         plots.intervals(errors_only, by="prediction")
     with pytest.raises(InvalidInputError, match="mass"):
-        plots.local(judged[0], by="colour")
+        plots.factors(judged[0], by="colour")
     with pytest.raises(InvalidInputError, match="no sign"):
         plots.intervals(ss.Predictions(error=np.ones((9, 2)), y_std=np.ones(9)))
 
@@ -586,10 +604,12 @@ def test_what_cannot_be_drawn_is_refused(sets, judged):
 def test_names_are_drawn_as_they_are(judged):
     v = judged[0]
     odd = "cost $x$ \n of_y^2"
-    verdicts = {odd: v.verdicts["mass"], "average": v.verdicts["average"]}
-    ax = plots.verdicts(replace(v, verdicts=verdicts))
+    named = replace(v.checks["adaptivity: mass"], column=odd)
+    checks = {f"adaptivity: {odd}": named, "bias": v.checks["bias"]}
+    ax = plots.checks(replace(v, checks=checks))
     ax.figure.canvas.draw()
-    assert ax.get_yticklabels()[0].get_text() == r"cost \$x\$ of_y^2"
+    shown = ax.get_yticklabels()[0].get_text()
+    assert shown == r"adaptivity: cost \$x\$ of_y^2"
 
 
 def test_svg_is_one_element_with_text_names_of_its_own_and_colours_of_the_page(judged):
@@ -597,19 +617,19 @@ def test_svg_is_one_element_with_text_names_of_its_own_and_colours_of_the_page(j
         texts = []
         for key in ("a", "b", "a"):
             ax = new_figure((4.5, 3)).subplots()
-            plots.verdicts(*judged, ax=ax)
-            words = {"title": "Verdicts", "description": "before & after"}
+            plots.checks(*judged, ax=ax)
+            words = {"title": "Checks", "description": "before & after"}
             texts.append(plots.svg(ax.figure, key=key, **words))
         cloud = plots.errors(judged[0].rows).figure
         points = plots.svg(cloud, key="c")
     assert texts[0] == texts[2]
     root = ElementTree.fromstring(texts[0])
     assert root.get("role") == "img"
-    assert (root[0].text, root[1].text) == ("Verdicts", "before & after")
+    assert (root[0].text, root[1].text) == ("Checks", "before & after")
     tags = {each.tag for each in root.iter()}
     assert not tags & {"metadata", "style", "image"}
     written = {each.text for each in root.iter("text")}
-    assert {"mass", "kind", "on average"} <= written
+    assert {"calibration", "adaptivity: kind", "FAIL"} <= written
     for name in ("blue", "vermilion", "grey", "ink"):
         assert f"var(--{name}," in texts[0] + points
     names = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts[:2]]
@@ -623,7 +643,7 @@ def test_svg_is_one_element_with_text_names_of_its_own_and_colours_of_the_page(j
 
 def test_svg_alone_has_a_style_for_light_and_dark(judged):
     with plots.drawing():
-        text = plots.svg(plots.verdicts(judged[0]).figure, alone=True)
+        text = plots.svg(plots.checks(judged[0]).figure, alone=True)
     assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert "prefers-color-scheme:dark" in text
     ElementTree.fromstring(text)

@@ -49,13 +49,13 @@ def numbers():
 
 
 def judged(v):
-    """Return all numbers of verdicts by name."""
+    """Return all numbers of checks by name."""
     found = {}
-    for name, verdict in v.verdicts.items():
-        found[name] = [*verdict.limits]
-        for region in (*verdict.regions, verdict.worst):
-            if region is not None:
-                found[name] += [region.estimate, region.low, region.high]
+    for name, check in v.checks.items():
+        found[name] = [check.bound]
+        for s in (*check.subgroups, check.subgroup):
+            if s is not None:
+                found[name] += [s.estimate, s.low, s.high]
     return found
 
 
@@ -73,9 +73,9 @@ def all_of(sets, scaling):
         found |= {f"{when}: {name}": x for name, x in judged(v).items()}
     held = after.distributions.contains(after.y_true, 0.9)
     said = [
-        (name, each.answer, each.worst and each.worst.where)
+        (name, each.result, each.subgroup and each.subgroup.where)
         for v in (before, verdicts)
-        for name, each in v.verdicts.items()
+        for name, each in v.checks.items()
     ]
     return found, (said, before.headline, verdicts.headline, held.tolist())
 
@@ -162,18 +162,18 @@ def test_vectors_of_one_component_have_the_scores_of_numbers():
 def test_vectors_of_one_component_are_judged_as_numbers_but_for_bias():
     p, column = numbers()
     one, other = ss.validate(p), ss.validate(column)
-    assert set(one.verdicts) - set(other.verdicts) == {"bias"}
-    for name, verdict in other.verdicts.items():
+    assert set(one.checks) - set(other.checks) == {"bias"}
+    for name, check in other.checks.items():
         if name == "coverage":
             continue
-        wanted = one.verdicts[name]
-        assert verdict.answer == wanted.answer
-        for found, region in zip(verdict.regions, wanted.regions, strict=True):
-            assert found.where == region.where
-            assert found.estimate == pytest.approx(region.estimate, rel=1e-12)
-    # other limits hold for all questions at once, of which vectors have one less
-    limits = one.verdicts["average"].limits
-    assert other.verdicts["average"].limits == pytest.approx(limits, rel=1e-12)
+        wanted = one.checks[name]
+        assert check.result == wanted.result
+        for found, s in zip(check.subgroups, wanted.subgroups, strict=True):
+            assert found.where == s.where
+            assert found.estimate == pytest.approx(s.estimate, rel=1e-12)
+    # simultaneous limits are of all checks, of which vectors have one less
+    bound = one.checks["calibration"].bound
+    assert other.checks["calibration"].bound == pytest.approx(bound, rel=1e-12)
 
 
 # -- balls -----------------------------------------------------------------------------
@@ -238,13 +238,13 @@ def test_files_frames_and_graphs_give_the_same_radii(tmp_path):
         wanted = r.apply(new).distributions.radius(0.9)
         r.save(tmp_path / "r.json")
         loaded = ss.load(tmp_path / "r.json")
-        ss.export.to_onnx(r, tmp_path / "r.onnx", interval=0.9)
+        ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.9)
         graph = ort.InferenceSession(tmp_path / "r.onnx")
         inputs = {each.name: table[each.name].to_list() for each in graph.get_inputs()}
         radius = "u_recalibrated_radius"
-        on_polars = ss.frames.apply(r, table.lazy(), interval=0.9).collect()
+        on_polars = ss.frames.apply(r, table.lazy(), coverage=0.9).collect()
         relation = duckdb.from_arrow(table.to_arrow())
-        on_duckdb = ss.frames.apply(r, relation, interval=0.9).fetchnumpy()
+        on_duckdb = ss.frames.apply(r, relation, coverage=0.9).fetchnumpy()
         for found in (
             loaded.apply(new).distributions.radius(0.9),
             on_polars[radius].to_numpy(),
@@ -283,11 +283,9 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
     v = ss.validate(p), ss.validate(after)
     monitor = ss.Monitor(p.take(p.groups < 20)).update(p.take(p.groups >= 20))
     drawn = {
-        "certificate": v,
-        "verdicts": v,
-        "local": (v[0],),
+        "checks": v,
+        "factors": v,
         "errors": (p,),
-        "tenths": (p,),
         "reliability": (scores.reliability_diagram(p),),
         "calibration": (scores.calibration_curve(p),),
         "pit": (scores.pit_histogram(p),),
@@ -340,14 +338,15 @@ def test_what_needs_a_sign_says_that_vectors_have_none(tmp_path):
 def test_vectors_are_reported_with_balls_and_without_bias(tmp_path):
     known, new = forces(60, 0), forces(60, 1)
     r = ss.Recalibrator().fit(known)
-    before, after = ss.validate(new), ss.validate(r.apply(new))
-    assert "bias" not in before.verdicts
-    assert "species = O" in before.worst.where
-    assert "ball" in before.verdicts["coverage"].sentence
-    ss.report.write_report(tmp_path / "r.html", before, after, recalibrator=r)
+    v = ss.validate(r.apply(new), before=new)
+    assert "bias" not in v.checks
+    assert v.before.checks["adaptivity: species"].subgroup.where == "species = O"
+    assert "95 % balls" in str(v.before)
+    assert "energy score" in v.headline
+    ss.report.write_report(tmp_path / "r.html", v, recalibrator=r)
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "balls" in page
-    assert "radius" in after.rows.distributions._repr_html_()
+    assert "radius" in v.rows.distributions._repr_html_()
 
 
 # -- the files of the field ------------------------------------------------------------
@@ -393,8 +392,9 @@ def test_from_a_file_of_many_structures_to_a_verdict_in_a_few_lines(tmp_path):
     v = ss.validate(p)
     assert len(p) == 1000 * ATOMS
     assert p.groups.max() == 999
-    assert "species = O" in v.worst.where
-    assert v.verdicts["species"].worst.estimate == pytest.approx(2.1, rel=0.1)
+    worst = v.checks["adaptivity: species"].subgroup
+    assert worst.where == "species = O"
+    assert worst.estimate == pytest.approx(2.1, rel=0.1)
 
 
 def test_a_committee_of_a_calculator_gives_forces():

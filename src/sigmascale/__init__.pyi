@@ -22,7 +22,8 @@ from .recalibration.scalings import (
 from .recalibration.together import together
 from .scores.comparison import compare
 from .validation.acceptance import accept
-from .validation.advice import rows_needed, validate
+from .validation.advice import validate
+from .validation.planning import rows_needed
 from .validation.validation import Validation
 
 __all__ = [

@@ -135,7 +135,7 @@ def test_odd_tables_end_in_an_answer_or_a_sentence(
 
     fit = [*words, "--scaling", rng.choice([*SCALINGS]), "-o", "r.json"]
     fit += some(["--bias", rng.choice(["constant", "auto"])])
-    fit += some(["--hold-out", "0.4"]) + some(["--part", rng.choice(table.columns)])
+    fit += some(["--hold-out", "0.4"]) + some(["--parts", rng.choice(table.columns)])
     if done("fit", file, *fit).code == 0:
         named = words[:6]
         done("show", "r.json")

@@ -42,7 +42,7 @@ CHECKS = st.fixed_dictionaries(
         "all_features": st.booleans(),
         "recalibrator": NAME,
         "tolerance": SHARES,
-        "tolerate": st.sampled_from(["no", "cannot-tell"]),
+        "tolerate": st.sampled_from(["FAIL", "inconclusive"]),
         "decimal": st.sampled_from([".", ","]),
         "separator": st.sampled_from([";", "\t", "-", " "]),
         "most": st.integers(1, 10**9),
@@ -130,7 +130,7 @@ def test_all_commands_are_listed_and_the_version_is_told(capsys):
         (["check", "a", "--recalibrater", "r"], "--recalibrater.*--recalibrator"),
         (["check", "a", "--recal", "r"], "--recal"),
         (["check", "a", "--tolerance", "x"], "--tolerance.*'x'"),
-        (["check", "a", "--tolerate", "x"], "--tolerate.*cannot-tell"),
+        (["check", "a", "--tolerate", "x"], "--tolerate.*inconclusive"),
         (["check", "a", "--most", "0"], "--most.*0"),
         (["check", "a", "--separator", "::"], "--separator.*'::'"),
         (["check", "a", "--feature"], "--feature.*argument"),
@@ -176,13 +176,13 @@ def test_json_takes_whole_numbers_for_real_ones_and_null_for_nothing():
 
 def test_every_option_that_names_a_file_is_one_that_no_page_may_set():
     no_files = {"COLUMN", "COLUMN=LEVEL", "SHARE", "NUMBER", "CONDITION", "CHARACTER"}
-    no_files |= {"MARK", "N", "FACTOR", "ANSWER", "CLAIM", "NAME", "HOW", "LOSS"}
+    no_files |= {"MARK", "N", "FACTOR", "RESULT", "SCOPE", "NAME", "HOW", "LOSS"}
     no_files |= {"KIND", "LEVELS", "ADDRESS", ""}
     for name in COMMANDS:
         for field in fields(command(name)):
             about = field.metadata["metavar"]
             assert (about in FILES) is not (about in no_files), (name, field.name)
-    assert {"files", "output", "report", "card", "badge"} <= names_of_files()
+    assert {"files", "output", "report", "card"} <= names_of_files()
     assert {"recalibrator", "state", "plot", "calibration"} <= names_of_files()
     assert not names_of_files() & {"features", "seed", "name", "separator"}
 

@@ -128,7 +128,7 @@ def moving(calculator, seed=5):
 
 
 def test_radii_are_those_of_the_recalibrated_predictions():
-    calculator = honest(level=0.9)
+    calculator = honest(coverage=0.9)
     atoms = calculated(structure(99), calculator)
     p = ss.Predictions.from_atoms([labelled(structure(99))], **NAMES)
     q = fitted().apply(p)
@@ -144,11 +144,11 @@ def test_radii_are_those_of_the_recalibrated_predictions():
 
 def test_the_default_level_is_that_of_the_worst_atom():
     default = calculated(structure(99), honest())
-    of_worst = calculated(structure(99), honest(level=1 - 0.05 / N_ATOMS))
+    of_worst = calculated(structure(99), honest(coverage=1 - 0.05 / N_ATOMS))
     radius = default.arrays["force_radius"]
     np.testing.assert_array_equal(radius, of_worst.arrays["force_radius"])
     assert (
-        radius > calculated(structure(99), honest(level=0.9)).arrays["force_radius"]
+        radius > calculated(structure(99), honest(coverage=0.9)).arrays["force_radius"]
     ).all()
 
 
@@ -228,7 +228,7 @@ def test_features_are_computed_by_a_function():
         p.y_pred, p.y_std, y_true=p.y_true, features=features, groups=p.groups
     )
     r = ss.Recalibrator().fit(p)
-    calculator = HonestCalculator(committee(), r, level=0.9, features=nearest)
+    calculator = HonestCalculator(committee(), r, coverage=0.9, features=nearest)
     radius = calculated(known[3], calculator).arrays["force_radius"]
     own = p.groups == 3
     np.testing.assert_allclose(radius, r.apply(p).distributions.radius(0.9)[own])
@@ -345,20 +345,20 @@ def test_construction_warns_of_a_level_that_calibrated_atoms_do_not_support():
     many = Atoms("Cu1000", np.zeros((1000, 3)))
     r = ss.Recalibrator(ss.TemperatureScaling()).fit(_few_atoms())
     words = (
-        r"`level` 0\.99995, that of the worst of 1000 atoms.*highest level.* is "
-        r"0\.995.*at least 19999 atoms.*pass level=0\.995"
+        r"`coverage` 0\.99995, that of the worst of 1000 atoms.*highest level.* is "
+        r"0\.995.*at least 19999 atoms.*pass coverage=0\.995"
     )
     with pytest.warns(FewRowsWarning, match=words):
         HonestCalculator(committee(), r, atoms=many)
-    with pytest.warns(FewRowsWarning, match=r"`level` 0\.9999 lies beyond"):
-        HonestCalculator(committee(), r, level=0.9999)
+    with pytest.warns(FewRowsWarning, match=r"`coverage` 0\.9999 is beyond"):
+        HonestCalculator(committee(), r, coverage=0.9999)
     # structures of the size that was calibrated: by default nothing is said
     calculator = HonestCalculator(committee(), r)
     bigger = structure(1) + structure(2) + structure(3)
     with pytest.warns(FewRowsWarning, match="worst of 24 atoms"):
         calculated(bigger, calculator)
     calculated(bigger, calculator)  # it is said once
-    HonestCalculator(committee(), r, level=0.995)
+    HonestCalculator(committee(), r, coverage=0.995)
 
 
 def _few_atoms():
@@ -570,7 +570,7 @@ def test_wrong_arguments_are_refused():
     of_numbers = ss.Recalibrator(ss.TemperatureScaling()).fit(numbers)
     with pytest.raises(InvalidInputError, match=r"fitted to forces.*found 'numbers'"):
         HonestCalculator(committee(), of_numbers)
-    wrong = {"threshold": -1, "level": 1.0, "every": 0, "on_exceed": "halt"}
+    wrong = {"threshold": -1, "coverage": 1.0, "every": 0, "on_exceed": "halt"}
     for name, value in wrong.items():
         with pytest.raises(InvalidInputError, match=f"`{name}` must"):
             honest(**{name: value})

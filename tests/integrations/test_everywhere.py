@@ -158,7 +158,7 @@ def test_onnx_runtime_says_the_same(name, tmp_path):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("ndonnx")
     r, path = fitted(name), tmp_path / "r.onnx"
-    ss.export.to_onnx(r, path, quantiles=LEVELS, interval=COVERAGE)
+    ss.export.to_onnx(r, path, quantiles=LEVELS, coverage=COVERAGE)
     session = ort.InferenceSession(path)
     given = {
         "u": new()["sd"].to_numpy(),
@@ -199,7 +199,7 @@ def test_lazy_frames_say_the_same(name, engine):
         y_std="sd",
         y_pred="pred",
         quantiles=LEVELS,
-        interval=COVERAGE,
+        coverage=COVERAGE,
     )
     found = nw.from_native(lazy).collect("polars").to_native().sort("row")
     assert found.columns[: numbered.width] == numbered.columns
@@ -238,12 +238,12 @@ def test_vectors_are_exported_with_a_radius(tmp_path):
         {"parts": ["x"], "hold_out": 0.5},
     ):
         r = ss.Recalibrator(ss.RakedScaling(), **options).fit(p)
-        ss.export.to_onnx(r, tmp_path / "r.onnx", interval=0.9)
+        ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.9)
         session = ort.InferenceSession(tmp_path / "r.onnx")
         _, radius = session.run(None, {"u": u, "x": x})
         wanted = r.apply(p).distributions.radius(0.9)
         np.testing.assert_allclose(radius, wanted, rtol=1e-10)
-        with pytest.raises(InvalidInputError, match="interval"):
+        with pytest.raises(InvalidInputError, match="coverage"):
             ss.export.to_onnx(r, tmp_path / "r.onnx", quantiles=[0.5])
 
 

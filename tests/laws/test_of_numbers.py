@@ -33,12 +33,12 @@ def test_scores_are_those_of_a_few_lines_of_numpy(rows):
 
     z, limit = error / u, stats.norm.ppf(0.95)
     held = mean(np.abs(z) <= limit)
-    assert ss.scores.coverage(p, level=0.9) == pytest.approx(held)
+    assert ss.scores.coverage(p, coverage=0.9) == pytest.approx(held)
     crps = z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi)
     assert ss.scores.crps(p) == pytest.approx(mean(u * crps))
     outside = np.maximum(0, np.abs(error) - limit * u)
     score = mean(2 * limit * u + 20 * outside)
-    assert ss.scores.interval_score(p, level=0.9) == pytest.approx(score)
+    assert ss.scores.interval_score(p, coverage=0.9) == pytest.approx(score)
 
 
 bounds = st.sampled_from([(None, None), (0.0, None), (None, 0.7), (-0.5, 1.2)])

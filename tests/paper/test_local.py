@@ -235,7 +235,7 @@ def test_each_statistic_is_that_of_its_definition_in_every_bin():
     }
     targets = {"zms": 1, "mean_z": 0, "coverage": 0.8, "rce": 0}
     for name, definition in definitions.items():
-        found = local_statistics(p, statistic=name, n_bins=6, level=0.8)
+        found = local_statistics(p, statistic=name, n_bins=6, coverage=0.8)
         assert found.value == pytest.approx([definition(rows) for rows in parts])
         assert found.target == targets[name]
         inside = (found.low <= targets[name]) & (found.high >= targets[name])
@@ -311,8 +311,8 @@ def test_what_a_statistic_cannot_be_asked_is_refused():
     p = draw(100)
     with pytest.raises(InvalidInputError, match=r'statistic.*"rce".*nll'):
         local_statistics(p, statistic="nll")
-    with pytest.raises(InvalidInputError, match="level"):
-        local_statistics(p, statistic="coverage", level=2)
+    with pytest.raises(InvalidInputError, match="coverage"):
+        local_statistics(p, statistic="coverage", coverage=2)
     vectors = ss.Predictions(y_std=np.ones(50), error=np.ones((50, 3)))
     with pytest.raises(InvalidInputError, match="sign"):
         local_statistics(vectors, statistic="mean_z")

@@ -94,8 +94,8 @@ def test_infinite_intervals_hold_anything():
             r = fit(q, hold_out=0.3, parts=parts)
             v = ss.validate(r.apply(new))
             assert np.isinf(v.rows.distributions.interval(0.95)).all()
-            assert v.verdicts["coverage"].answer == "no"
-            assert "hold 100 %" in v.verdicts["coverage"].sentence
+            assert not v.checks["coverage"].passed
+            assert "100.0 %" in str(v)
 
 
 def test_a_label_that_no_row_held_out_has_gets_infinite_limits():

@@ -1,4 +1,4 @@
-"""Verdicts and reports that several tests look at; each is made once."""
+"""Results and reports that several tests look at; each is made once."""
 
 import warnings
 
@@ -20,17 +20,26 @@ NASTY = [
 
 
 class Case:
-    """Predictions, a recalibrator, verdicts before and after, and the page on them."""
+    """Predictions, a recalibrator, what was found, and the page on it."""
 
-    def __init__(self, p, recalibrator=None, title="Are these uncertainties right?"):
+    def __init__(
+        self, p, recalibrator=None, title="Are these uncertainties calibrated?"
+    ):
         self.recalibrator, self.title = recalibrator, title
-        self.before = ss.validate(p)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SharedRowsWarning)  # the page says it, too
-            self.after = recalibrator and ss.validate(recalibrator.apply(p))
+            if recalibrator is None:
+                self.found = ss.validate(p)
+            else:
+                self.found = ss.validate(recalibrator.apply(p), before=p)
         self.page = ss.report.report_html(
-            self.before, self.after, recalibrator=recalibrator, title=title
+            self.found, recalibrator=recalibrator, title=title
         )
+
+    @property
+    def stages(self):
+        """What was found before and after, or once."""
+        return [x for x in (self.found.before, self.found) if x is not None]
 
 
 @pytest.fixture(scope="session")

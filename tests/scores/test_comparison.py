@@ -63,19 +63,19 @@ def test_the_best_is_named_with_those_that_cannot_be_told_from_it():
     found = ss.compare({"right": p, "near": near, "far": far})
     assert found.best in ("right", "near")
     assert set(found.alike) == {"right", "near"} - {found.best}
-    assert (found.answer("near"), found.answer("far")) == ("cannot tell", "worse")
+    assert (found.answer("near"), found.answer("far")) == ("inconclusive", "worse")
     assert ss.compare({"far": far, "right": p}).answer("right") == "better"
     assert found.best in found.sentence
     small = ss.compare(
         {name: x.take(np.arange(20)) for name, x in (("right", p), ("near", near))}
     )
-    assert "cannot be told" in small.sentence
+    assert "No significant difference" in small.sentence
 
 
 def test_the_same_predictions_cannot_be_told_apart():
     p = made()
     found = ss.compare({"one": p, "other": p.with_y_std(p.y_std * (1 + 1e-15))})
-    assert found.answer("other") == "cannot tell"
+    assert found.answer("other") == "inconclusive"
     assert len(found.alike) == 1
 
 

@@ -22,7 +22,7 @@ def test_the_curve_counts_level_by_level():
     p = make(300, factor=0.7)
     for kind in ("interval", "quantile"):
         curve = scores.calibration_curve(p, n_levels=21, kind=kind)
-        for level, observed in zip(curve.level, curve.observed, strict=True):
+        for level, observed in zip(curve.coverage, curve.observed, strict=True):
             with np.errstate(divide="ignore"):
                 quantile = special.ndtri(
                     level if kind == "quantile" else (1 + level) / 2
@@ -35,11 +35,11 @@ def test_the_curve_counts_level_by_level():
 def test_areas_and_distances_are_those_between_curve_and_diagonal():
     p = make(300, factor=0.7)
     curve = scores.calibration_curve(p, n_levels=11)
-    off = curve.observed - curve.level
+    off = curve.observed - curve.coverage
     assert curve.mean_absolute_error == pytest.approx(np.mean(np.abs(off)))
     assert curve.root_mean_squared_error == pytest.approx(np.sqrt(np.mean(off**2)))
     fine = np.linspace(0, 1, 100_001)
-    between = np.abs(np.interp(fine, curve.level, off))
+    between = np.abs(np.interp(fine, curve.coverage, off))
     assert curve.area == pytest.approx(integrate.trapezoid(between, fine), abs=1e-6)
     assert scores.miscalibration_area(p, n_levels=11) == curve.area
     worse = scores.miscalibration_area(make(300, factor=0.4))
@@ -62,7 +62,7 @@ def test_wrong_uncertainties_leave_the_bands():
         assert not scores.calibration_curve(p).is_within
         assert not scores.pit_histogram(p).is_within
     above = scores.calibration_curve(make(1000, factor=3.0), n_levels=11)
-    assert (above.observed[1:-1] > above.level[1:-1]).all()
+    assert (above.observed[1:-1] > above.coverage[1:-1]).all()
 
 
 def test_repeats_of_a_row_are_not_new_rows_and_weights_widen_the_band():
@@ -113,7 +113,7 @@ def test_curves_of_vectors_count_balls():
     u = rng.lognormal(size=2000)
     p = ss.Predictions(y_std=u, error=rng.normal(size=(2000, 3)) * u[:, None])
     curve = scores.calibration_curve(p, n_levels=11)
-    radii = np.sqrt(stats.chi2(3).ppf(curve.level))
+    radii = np.sqrt(stats.chi2(3).ppf(curve.coverage))
     inside = np.linalg.norm(p.error, axis=1)[:, None] <= u[:, None] * radii
     np.testing.assert_allclose(curve.observed, inside.mean(axis=0), atol=1e-12)
     assert curve.is_within

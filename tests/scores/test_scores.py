@@ -73,9 +73,9 @@ def test_average_scores_are_those_of_their_formulas():
     assert scores.sharpness(p) == pytest.approx(np.sqrt(np.mean(p.y_std**2)))
     half = 1.6448536269514722 * p.y_std
     inside = np.abs(p.error) <= half
-    assert scores.coverage(p, level=0.9) == pytest.approx(inside.mean())
+    assert scores.coverage(p, coverage=0.9) == pytest.approx(inside.mean())
     outside = np.maximum(np.abs(p.error) - half, 0)
-    assert scores.interval_score(p, level=0.9) == pytest.approx(
+    assert scores.interval_score(p, coverage=0.9) == pytest.approx(
         np.mean(2 * half + 20 * outside)
     )
 
@@ -106,7 +106,7 @@ def test_the_scorecard_gathers_the_single_scores_under_the_names_of_the_paper():
     }
     for name, score in single.items():
         assert card[name] == pytest.approx(score(p), rel=1e-12)
-    assert card["within_80"] == scores.coverage(p, level=0.8)
+    assert card["within_80"] == scores.coverage(p, coverage=0.8)
     s = card.s
     assert card["S_con"] == pytest.approx(card["S_cal"] + s["u"])
     assert card["S_ada"] == pytest.approx(card["S_cal"] + s["x"] + s["kind"])
@@ -332,8 +332,8 @@ def test_wrong_arguments_are_refused_by_name():
         (scores.ence, {"ties": np.ones(99)}),
         (scores.ence, {"ties": np.full(100, np.nan)}),
         (scores.uce, {"by": "mass"}),
-        (scores.coverage, {"level": 1}),
-        (scores.interval_score, {"level": "0.9"}),
+        (scores.coverage, {"coverage": 1}),
+        (scores.interval_score, {"coverage": "0.9"}),
         (scores.local_statistics, {"method": "student"}),
         (scores.local_statistics, {"n_resamples": 3}),
         (scores.local_statistics, {"rng": "x"}),

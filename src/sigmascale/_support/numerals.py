@@ -99,6 +99,35 @@ def interval(estimate: float, low: float, high: float) -> str:
     return f"{factor(estimate)} [{lower(low)}, {end}]"
 
 
+def measured(estimate: float, low: float, high: float) -> str:
+    """Return an estimate in a unit, such as that of y, with its limits.
+
+    All have the decimals with which the estimate has three digits.
+
+    >>> measured(1.352, 1.2991, 1.4), measured(0.00752, 0.00721, 0.00791)
+    ('1.35 [1.29, 1.40]', '0.00752 [0.00721, 0.00791]')
+    >>> measured(21834.0, 20911.2, 22702.7)
+    ('21,834 [20,911, 22,703]')
+    """
+    size = abs(estimate) or max(abs(low), abs(high))
+    decimals = 0
+    if 0 < size < math.inf:
+        decimals = max(0, 2 - math.floor(math.log10(size)))
+    ends = (_rounded(low, decimals, -1), _rounded(high, decimals, 1))
+    return f"{_rounded(estimate, decimals, 0)} [{ends[0]}, {ends[1]}]"
+
+
+def alike(one: float, other: float) -> tuple[str, str]:
+    """Return two values in a unit, with as many decimals: three digits of the smaller.
+
+    >>> alike(25.98, 42.31), alike(0.00748, 0.00609)
+    (('26.0', '42.3'), ('0.00748', '0.00609'))
+    """
+    sizes = [abs(x) for x in (one, other) if 0 < abs(x) < math.inf]
+    decimals = max(0, 2 - math.floor(math.log10(min(sizes, default=1.0))))
+    return _rounded(one, decimals, 0), _rounded(other, decimals, 0)
+
+
 def is_unknown(bound: float) -> bool:
     """Say whether nothing useful is known of a factor that has this upper limit.
 
@@ -133,6 +162,17 @@ def percent_interval(share: float, low: float, high: float, decimals: int = 1) -
     start = _rounded(100 * low, decimals, -1)
     end = _rounded(100 * high, decimals, 1)
     return f"{percent(share, decimals)} [{start}, {end}]"
+
+
+def change(share: float, low: float, high: float) -> str:
+    """Return a relative change of a score with its limits, with a sign.
+
+    >>> change(-0.0421, -0.048, -0.0361), change(0.0004, 0.0, 0.0007)
+    ('−4.2 % [−4.8, −3.6]', '+0.04 % [0.00, 0.07]')
+    """
+    decimals = 1 if max(abs(low), abs(high)) >= 0.0015 else 2
+    words = percent_interval(share, low, high, decimals)
+    return f"+{words}" if not words.startswith((MINUS, "0.0 ", "0.00 ")) else words
 
 
 def level(share: float) -> str:

@@ -16,6 +16,8 @@ from ..cli.table import preview
 from ..predictions.datasets import make_molecules
 from ..recalibration.scalings import summaries
 from ..report import pictures
+from ..report.page import boxes
+from ..validation import words
 from ..validation.validation import Validation
 
 DEMO = "molecules.csv"
@@ -119,11 +121,11 @@ def command(step: str, fields: Fields) -> dict[str, Any]:
     made = Command.from_json(fields)
     result = made.run()
     told: dict[str, Any] = {"line": shell(made.words())}
-    if result.before is not None:
-        told |= _judged(step, result.before, result.after)
+    if result.validation is not None:
+        told |= _found(step, result.validation)
         told["report"] = fields["report"]
     if result.recalibrator is not None:
-        told["learned"] = result.recalibrator.describe()
+        told["fitted"] = result.recalibrator.describe()
     if fields["command"] == "apply":
         new = [str(name) for name in result.to_dict()["columns"]]
         told["head"] = _head(fields["output"], made, new)
@@ -145,50 +147,36 @@ def _head(file: str, made: Any, new: list[str]) -> dict[str, Any]:
     return {"columns": names, "rows": rows}
 
 
-def _judged(step: str, before: Validation, after: Validation | None) -> dict[str, Any]:
-    """Return verdicts in words, and their pictures as files of this step."""
-    first = [pictures.certificate(before, after), pictures.forest(before, after)]
-    sketches = [*first, *pictures.along(before, after)]
-
+def _found(step: str, v: Validation) -> dict[str, Any]:
+    """Return results in words, and their pictures as files of this step."""
     # each picture with its size on the page, in pixels
     figures = []
     Path("figures").mkdir(exist_ok=True)
-    for number, picture in enumerate(pictures.draw(sketches, alone=True)):
+    for number, picture in enumerate(pictures.draw(pictures.factors(v), alone=True)):
         file = f"figures/{step}-{number}.svg"
         Path(file).write_text(picture.svg, "utf-8")
         width, height = (round(96 * inches) for inches in picture.size)
         about = {
             "name": picture.name,
             "words": pictures.variable(picture.name),
-            "title": picture.title,
+            "title": f"{picture.title}. {picture.caption}",
             "file": file,
             "width": width,
             "height": height,
         }
         figures.append(about)
+
+    stages = [("", v)] if v.before is None else [("Before", v.before), ("After", v)]
+    tables = []
+    for stage, of_stage in stages:
+        for table in words.tables(of_stage):
+            tables.append({"stage": stage, **dataclasses.asdict(table)})
+            stage = ""  # stands once
     return {
-        "headline": before.headline if after is None else after.compared_with(before),
-        "judged": _view(after or before, pictures.shown(before, after)),
+        "result": v.result,
+        "boxes": [dataclasses.asdict(box) | {"kind": box.kind} for box in boxes(v)],
+        "tables": tables,
+        "statements": words.statements(v),
+        "next_steps": [dataclasses.asdict(step) for step in v.next_steps],
         "figures": figures,
-    }
-
-
-def _view(validation: Validation, shown: list[str]) -> dict[str, Any]:
-    """Return verdicts as the page has them, and which of them are shown at first."""
-    verdicts = []
-    for name, verdict in validation.verdicts.items():
-        about = {
-            "name": name,
-            "answer": verdict.answer,
-            "sentence": verdict.sentence,
-            "shown": name in shown,
-        }
-        verdicts.append(about)
-    steps = [{"what": step.what, "how": step.how} for step in validation.next_steps]
-    return {
-        "answer": validation.answer,
-        "verdicts": verdicts,
-        "next_steps": steps,
-        "notes": list(validation.notes),
-        "closing": validation.closing,
     }

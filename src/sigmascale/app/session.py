@@ -30,7 +30,7 @@ STEPS = ("check", "fit", "apply")
 DOING = {
     "examine": "reading the file",
     "demo": "making the demo",
-    "check": "judging the uncertainties",
+    "check": "testing the uncertainties",
     "fit": "recalibrating",
     "apply": "recalibrating new predictions",
 }
@@ -248,7 +248,7 @@ class Session:
         self._start(step, step, work)
 
     def _check(self, fields: Fields) -> list[Fields]:
-        """Return what judges the table, by its fields and those of this run."""
+        """Return what tests the table, by its fields and those of this run."""
         table = self._slot("table")
         report = self._free(f"{_stem(table.file)}_report.html")
         card = self._free(f"{_stem(table.file)}_card.html")
@@ -256,20 +256,20 @@ class Session:
         return [check | {"card": card} | table.fields | fields]
 
     def _fit(self, fields: Fields) -> list[Fields]:
-        """Return what learns, judges other rows, and recalibrates the table."""
+        """Return what fits, tests other rows, and recalibrates the table."""
         table = self._slot("table")
         stem = _stem(table.file)
         output = self._free(f"{stem}_recalibrator.json")
         report = self._free(f"{stem}_before_after.html")
         apply = self._applied(table, output)
 
-        # of one table, a share is judged, by the command that learns from the rest
+        # of one table, a share is held out, by the command that fits the rest
         fit: Fields = {"command": "fit", "output": output}
         if fields.get("test_share") is not None:
             fit |= {"files": [table.file], **table.fields, **fields, "report": report}
             return [fit, apply]
 
-        # of two, the other is learned from, whose features the recalibrator remembers
+        # of two, the other is fitted, whose features the recalibrator remembers
         known = self._slot("known")
         fit |= {"files": [known.file], **known.fields, **fields}
         check = {"command": "check", "files": [table.file], "report": report}
@@ -281,7 +281,7 @@ class Session:
         return [fit, check, apply]
 
     def _apply(self, fields: Fields) -> list[Fields]:
-        """Return what recalibrates a new table, by what was learned or dropped."""
+        """Return what recalibrates a new table, by what was fitted or dropped."""
         new = self._slot("new")
         source = fields.pop("source", "fit")
         if source == "file":
@@ -289,7 +289,7 @@ class Session:
         elif "fit" in self.results:
             recalibrator = self.results["fit"]["files"][0]
         else:
-            msg = "Nothing was learned yet. Recalibrate first, or drop a recalibrator."
+            msg = "Nothing is fitted yet. Recalibrate first, or drop a recalibrator."
             raise InvalidInputError(msg, "not-fitted")
         return [self._applied(new, recalibrator) | new.fields | fields]
 

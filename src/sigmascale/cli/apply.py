@@ -147,7 +147,7 @@ class Apply(UncertaintyRoles, Reading):
             y_pred=prediction,
             shape=shape,
             quantiles=self.quantiles,
-            interval=self.coverage,
+            coverage=self.coverage,
             name=u,
         )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._support.notices import quiet
 from .._support.progress import track, working
 from ..predictions.roles import Roles
-from .options import CommandResult, Reading, option, refuse, tables, wrapped
+from .options import CommandResult, Reading, option, refuse, tables
 
 if TYPE_CHECKING:
+    from ..predictions.predictions import Predictions
     from ..predictions.schema import Schema
     from ..recalibration.recalibrator import Recalibrator
     from .table import InputTable
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 class Compare(Roles, Reading):
     """Compare uncertainties, or recalibrators, on the same rows.
 
-    Differences are paired: their intervals tell which are more than chance.
+    Changes are paired differences, with their intervals.
     """
 
     examples = (
@@ -58,8 +61,11 @@ class Compare(Roles, Reading):
         # recalibrators, by name, and the columns that they know
         was = None
         fitted = {}
-        for file in self.recalibrators:
-            fitted[file], schema = load_fitted(file)
+        stems = [Path(file).stem for file in self.recalibrators]
+        are_unique = len(set(stems)) == len(stems) and "original" not in stems
+        for file, stem in zip(self.recalibrators, stems, strict=True):
+            name = stem if are_unique else file
+            fitted[name], schema = load_fitted(file)
             was = schema if was is None else _union(was, schema, file)
         if self.calibration is not None:
             calibration = InputTable.open([self.calibration], self, was)
@@ -78,7 +84,7 @@ class Compare(Roles, Reading):
 
         # its rows with each uncertainty, and as each recalibrator makes them
         p = table.predictions()
-        models = {"raw" if fitted else table.schema.uncertainty: p}
+        models = {"original" if fitted else table.schema.uncertainty: p}
         for name in self.versus:
             schema = replace(table.schema, uncertainty=name, made_of=(), levels=())
             models[name] = replace(table, schema=schema).predictions()
@@ -86,9 +92,22 @@ class Compare(Roles, Reading):
             for name, recalibrator in fitted.items():
                 models[name] = recalibrator.apply(p)
             comparison = compare(models, confidence=self.confidence)
+            variation = self._variation(models)
         told = {"data": table.to_dict(), "comparison": comparison.to_dict()}
-        words = [wrapped(*table.about_columns()), "", str(comparison)]
+        told["variation"] = variation
+        column = {"RMS z varies by": variation}
+        words = [table.about_columns(), "", comparison.text(column)]
         return CommandResult(told, "\n".join(words))
+
+    def _variation(self, models: dict[str, Predictions]) -> dict[str, str]:
+        """Return by how much RMS z varies, and along which column, of each."""
+        from ..validation.advice import validate
+
+        with quiet():
+            found = {
+                x: validate(p, scope="u", rng=self.seed) for x, p in models.items()
+            }
+        return {name: v.varies for name, v in found.items()}
 
     def _every(self, calibration: InputTable) -> dict[str, Recalibrator]:
         """Return every recalibrator, fitted on a table."""

@@ -1,4 +1,4 @@
-"""``sigmascale fit``: learn how to recalibrate, and save what was learned."""
+"""``sigmascale fit``: fit a recalibrator to known errors, and save it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._support.numerals import number
 from .._support.progress import working
 from .._support.text import WIDTH
 from ..predictions.roles import Roles
-from .options import CommandResult, Reading, option, refuse, tables, wrapped
+from .options import PASSED, CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..predictions.predictions import Predictions
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit(Roles, Reading):
-    """Learn from known errors how to recalibrate, and save it.
+    """Fit a recalibrator to known errors, and save it.
 
-    With --test-share some rows are not fitted, but judged, before and after.
+    With --test-share some rows are held out, and tested before and after.
     """
 
     examples = (
@@ -36,13 +36,15 @@ class Fit(Roles, Reading):
         "file for the recalibrator; - is stdout", "JSON", MISSING, short="-o"
     )
     test_share: float | None = option(
-        "judge by this share of the rows, such as 0.3", "SHARE", common=True
+        "hold out this share of the rows, and test on it: did it help?",
+        "SHARE",
+        common=True,
     )
     report: str | None = option(
-        "write a report on these to this file", "HTML", common=True
+        "write a report on these rows to this file", "HTML", common=True
     )
     scaling: str | None = option(
-        "what learns the scale; --help all lists them [boosted]", "NAME", common=True
+        "what is fitted; --help all lists them [boosted]", "NAME", common=True
     )
     bias: Literal["constant", "auto"] | None = option(
         "correct predictions: constant; auto, where rows gain", "HOW", common=True
@@ -59,7 +61,7 @@ class Fit(Roles, Reading):
         "take it from this share, held out: split conformal", "SHARE", 0.0
     )
     parts: tuple[str, ...] = option(
-        "hold what is claimed in its labels, or fifths", "COLUMN", (), name="part"
+        "nominal coverage in each of its labels, or fifths", "COLUMN", ()
     )
     seed: int = option("seed of all random numbers", "N", 0)
 
@@ -79,7 +81,7 @@ class Fit(Roles, Reading):
         from ..recalibration.persistence import dumps, save
         from ..recalibration.recalibrator import Recalibrator
         from ..validation.advice import validate
-        from .check import in_options, reported
+        from .check import found, reported, typed_steps
         from .table import InputTable
         from .tables import refuse_input, to_standard_output
 
@@ -87,11 +89,9 @@ class Fit(Roles, Reading):
         if self.report is not None:
             refuse_input(self.report, self.files, ".html", ".htm")
             if self.test_share is None:
-                refuse(
-                    "--report is about rows that were not fitted: pass --test-share."
-                )
+                refuse("--report is about held-out rows: pass --test-share.")
 
-        # rows to fit, and rows to judge by; columns of options are features, too
+        # rows to fit, and rows to test on; columns of options are features, too
         features = dict.fromkeys(self.features)
         for name in (*self.by, *self.parts):
             if name not in ("u", *self.labels):
@@ -125,26 +125,24 @@ class Fit(Roles, Reading):
             "factors": factors,
         }
         words = [
-            wrapped(*table.about_columns()),
+            table.about_columns(),
             "",
             wrapped(*description.splitlines()),
             wrapped(_in_words(factors)),
         ]
 
-        # verdicts on the rows that were not fitted
-        before = after = None
+        # did it help, on the rows that were held out
+        v = None
         if held_out is not None:
-            with table.told(), working("judging the rows that were not fitted"):
-                before = validate(held_out, rng=self.seed)
-                after = validate(recalibrator.apply(held_out), rng=self.seed)
-            headline = after.compared_with(before)
-            told["judged"] = len(held_out)
-            told["before"] = before.to_dict()
-            told["after"] = after.to_dict()
-            told["headline_after"] = headline
-            words += ["", f"Judged by {len(held_out):,} rows that were not fitted:"]
-            words += [wrapped(headline), "", in_options(after, self)]
-            words += reported(self, before, after, recalibrator)
+            with table.told(), working("testing on the held-out rows"):
+                after = recalibrator.apply(held_out)
+                v = validate(after, before=held_out, rng=self.seed)
+            told["tested"] = len(held_out)
+            told |= found(v)
+            steps = typed_steps(v, self)
+            words += ["", f"On {len(held_out):,} held-out rows:"]
+            words += [v.text(steps, about_rows=False)]
+            words += reported(self, v, recalibrator, steps)
 
         # the file, and how it is used
         told["output"] = self.output
@@ -154,15 +152,13 @@ class Fit(Roles, Reading):
             words = []
         else:
             save(recalibrator, self.output, schema)
-            words.append(f"\nSaved: {self.output}. To use it:")
-            if held_out is None:
+            words.append(f"\nSaved {self.output}.")
+            if v is None:
                 check = f"check TEST.csv --recalibrator {self.output}"
-                words.append(f"  sigmascale {check}")
-            words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
-        text = "\n".join(words)
-        return CommandResult(
-            told, text, before=before, after=after, recalibrator=recalibrator
-        )
+                words[-1] += " Next:"
+                words.append(f"  sigmascale {check}     (other rows than these)")
+                words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
+        return CommandResult(told, "\n".join(words), PASSED, v, recalibrator)
 
     def _scaling(self) -> Scaling | None:
         """Return the scaling that the options describe; refuse others.
@@ -191,19 +187,19 @@ class Fit(Roles, Reading):
 
 
 def parted(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
-    """Return the rows to fit, and a random share of them to judge, whole groups."""
+    """Return the rows to fit, and a random share of them to test on, whole groups."""
     from ..recalibration.folds import divided
     from .table import LEAST_ROWS
 
     if not 0 < share < 1:
         refuse(f"--test-share must lie between 0 and 1; found {share:g}.")
-    fitted, judged = divided(p, share, seed)
-    if min(fitted.size, judged.size) < LEAST_ROWS:
+    fitted, tested = divided(p, share, seed)
+    if min(fitted.size, tested.size) < LEAST_ROWS:
         refuse(
             f"--test-share {share:g} leaves {fitted.size} rows to fit and "
-            f"{judged.size} to judge; at least {LEAST_ROWS} are needed for each."
+            f"{tested.size} to test on; at least {LEAST_ROWS} are needed for each."
         )
-    return p.take(fitted), p.take(judged)
+    return p.take(fitted), p.take(tested)
 
 
 def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
@@ -222,6 +218,6 @@ def _in_words(factors: dict[str, float]) -> str:
     if least == most:
         return ""
     return (
-        f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
-        f"{high}, {median} in the median."
+        f"u_new / u of these rows: median {median}, 90 % of rows {low} to {high}, all "
+        f"{least} to {most}."
     )

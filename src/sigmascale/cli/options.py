@@ -35,7 +35,7 @@ from .._support.text import WIDTH
 from ..exceptions import InvalidInputError
 from ..predictions.roles import Roles, UncertaintyRoles
 
-PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
+PASSED, FAILED, BAD_INPUT, DEFECT, INCONCLUSIVE = 0, 1, 2, 3, 4
 COMMANDS = [
     "check",
     "fit",
@@ -51,9 +51,9 @@ COMMANDS = [
 # What options that name files, or folders, call them.
 FILES = {"FILE", "JSON", "HTML", "SVG", "ONNX", "PICTURE", "CARD", "FOLDER"}
 EXIT_CODES = """\
-Exit codes: 0 done, or all answers are yes; 1 one is no; 4 one cannot be told;
+Exit status: 0 done, or all checks pass; 1 a check fails; 4 inconclusive;
 2 input that you can mend; 3 a defect of sigmascale, which please report."""
-ABOUT = "Honest error bars for regression: check, recalibrate and compare them."
+ABOUT = "Test and recalibrate the uncertainties of regression models."
 
 
 def command(name: str) -> type[Command]:
@@ -123,8 +123,7 @@ class CommandResult:
     told: dict[str, Any]
     words: str = ""
     code: int = PASSED
-    before: Any = None  # a Validation
-    after: Any = None  # another, of what a recalibrator made of the same rows
+    validation: Any = None
     recalibrator: Any = None
 
     def to_dict(self) -> dict[str, Any]:

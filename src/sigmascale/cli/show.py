@@ -69,7 +69,7 @@ class Export(Command):
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
         refuse_input(output, [self.recalibrator], ".onnx")
         recalibrator = load(self.recalibrator)
-        to_onnx(recalibrator, output, quantiles=self.quantiles, interval=self.coverage)
+        to_onnx(recalibrator, output, quantiles=self.quantiles, coverage=self.coverage)
         told = {"output": output, "columns": list(recalibrator.names_)}
         words = f"Written: {output} (inputs: {', '.join(recalibrator.names_)})."
         return CommandResult(told, wrapped(words), recalibrator=recalibrator)

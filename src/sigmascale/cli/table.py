@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import polars as pl
 
 from .._support.notices import quiet, remedies, rows_at, warn
 from .._support.progress import working
-from .._support.text import listed, quoted
+from .._support.text import WIDTH, listed, quoted
 from ..exceptions import (
     ColumnError,
     MissingFeatureWarning,
@@ -630,38 +631,38 @@ class InputTable:
             told["missing"] = self.gaps
         return told | self.schema.to_dict()
 
-    def __str__(self) -> str:
-        """Return what was taken from the files, in words."""
+    def about_columns(self) -> str:
+        """Return what was taken from the files: a line for each role of columns."""
+        schema = self.schema
         count = f"{self.n_rows:,} rows"
         if self.command.where is not None:
             count += f" of {self.n_read:,}, where {self.command.where}"
         if self.is_large:
             count += f", of which a sample of about {self.command.most:,} is taken"
-        facts = [count, str(self.schema)]
         if self.dropped:
-            facts.append(f"{self.dropped} rows with missing values left out")
-        facts += [f"{name} is missing in {n} rows" for name, n in self.gaps.items()]
-        return f"{named(self.files)}: {'; '.join(facts)}."
-
-    def about_columns(self) -> list[str]:
-        """Return what was taken, and which columns nobody named, in sentences."""
-        schema = self.schema
-        words = [str(self)]
+            count += f"; {self.dropped:,} with missing values excluded"
+        roles = schema.in_words()
+        if schema.features:
+            roles["features"] = listed(schema.features)
+        elif isinstance(self.command, UncertaintyRoles):
+            roles["features"] = "none (--feature COLUMN or --all-features)"
         if schema.guessed:
-            words.append(f"Guessed from their names: {listed(schema.guessed)}.")
+            roles["guessed"] = f"{listed(schema.guessed)}, from their names"
         if schema.left_out:
-            names = listed(schema.left_out)
-            words.append(f"Left out, as their names say they are no features: {names}.")
+            roles["not used"] = f"{listed(schema.left_out)} (--feature NAME)"
         if schema.texts_left_out:
-            names = listed(schema.texts_left_out)
-            words.append(f"Left out, as {TOO_MANY_LABELS}: {names}.")
+            roles["no labels"] = f"{listed(schema.texts_left_out)}: {TOO_MANY_LABELS}"
+        for name, n in self.gaps.items():
+            roles["missing"] = f"{n:,} values of {name}"
         recalibrated = f"{schema.uncertainty}{RECALIBRATED}"
         if recalibrated in self.rows.names and schema.uncertainty in schema.guessed:
             name = Choice(options=True).called("uncertainty", recalibrated)
-            words.append(f"{name} would take what was recalibrated.")
-        if not schema.features and isinstance(self.command, UncertaintyRoles):
-            words.append("--feature COLUMN or --all-features would use features.")
-        return words
+            roles["note"] = f"{name} would take what was recalibrated"
+        lines = [f"{named(self.files)}: {count}"]
+        for role, words in roles.items():
+            start = f"  {role:<13}"
+            lines.append(fill(f"{start}{words}", WIDTH, subsequent_indent=" " * 15))
+        return "\n".join(lines)
 
 
 def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:

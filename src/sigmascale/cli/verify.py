@@ -40,9 +40,11 @@ class Verify(Roles, Reading):
     )
 
     def run(self) -> CommandResult:
-        """Judge the table as the card says, and compare."""
+        """Test the table as the card says, and compare."""
         from .._support.version import __version__
         from ..report import read_card, verify_card
+        from ..validation.advice import validate
+        from .check import TESTING
         from .table import InputTable, load_fitted
 
         if not Path(self.card).is_file():
@@ -58,29 +60,23 @@ class Verify(Roles, Reading):
         if self.recalibrator is not None:
             recalibrator, was = load_fitted(self.recalibrator)
 
-        # the rows, read and judged as the card says
+        # the rows, read and tested as the card says
         reading = self._as_the_card_says(card)
         table = InputTable.open(self.files, reading, was)
-        judging = {
-            "tolerance": reading.tolerance,
-            "claim": reading.claim,
-            "level": reading.level,
-            "confidence": reading.confidence,
-            "rng": reading.seed,
-        }
+        testing = {name: getattr(reading, name) for name in TESTING}
         p = table.predictions()
-        with table.told(), working("judging the uncertainties"):
-            before, validation = _judged(p, recalibrator, judging)
-            differ = verify_card(
-                self.card, validation, before=before, recalibrator=recalibrator
-            )
+        with table.told(), working("testing the uncertainties"):
+            rows = p if recalibrator is None else recalibrator.apply(p)
+            before = None if recalibrator is None else p
+            v = validate(rows, before=before, rng=reading.seed, **testing)
+            differ = verify_card(self.card, v, recalibrator=recalibrator)
 
         version = card.get("version")
         if differ:
-            words = ["The card does not say what the data say.", *differ]
+            words = ["The card differs from the data.", *differ]
         else:
             words = [
-                f"The card says what the data say: {len(p):,} rows, all numbers equal."
+                f"The card agrees with the data: {len(p):,} rows, all numbers equal."
             ]
         if version != __version__:
             words.append(
@@ -91,18 +87,18 @@ class Verify(Roles, Reading):
         return CommandResult(told, wrapped(*words), code)
 
     def _as_the_card_says(self, card: dict[str, Any]) -> Any:
-        """Return the command that judges the table as the card says.
+        """Return the command that tests the table as the card says.
 
         Options of the card are checked like those of the page: unknown ones are
         refused, and no file that it names is read or written.
         """
-        from .check import Check, judging_options
+        from .check import Check, testing_options
 
         said = {"command": "check", "files": list(self.files)}
         options = card.get("options")
         if isinstance(options, dict):
             asked = Command.from_json({**options, **said})
-            said |= judging_options(asked)  # type: ignore[arg-type]
+            said |= testing_options(asked)  # type: ignore[arg-type]
         else:
             said |= _of_python(card)
 
@@ -117,24 +113,14 @@ class Verify(Roles, Reading):
 
 
 def _of_python(card: dict[str, Any]) -> dict[str, Any]:
-    """Return how a card that no command has made was judged."""
-    judged = card.get("judged")
+    """Return how the rows of a card that no command has made were tested."""
+    tested = card.get("results")
     data = card.get("data")
-    if not isinstance(judged, dict) or not isinstance(data, dict):
+    if not isinstance(tested, dict) or not isinstance(data, dict):
         return {}
-    from .check import JUDGING
+    from .check import TESTING
 
-    said = {name: judged[name] for name in JUDGING if name in judged}
+    said = {name: tested[name] for name in TESTING if name in tested}
     columns = data.get("columns")
     features = columns[1:] if isinstance(columns, list) else []
     return said | {"features": features, "seed": card.get("seed", 0)}
-
-
-def _judged(p: Any, recalibrator: Any, judging: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the verdicts before recalibration, if there is one, and those at last."""
-    from ..validation.advice import validate
-
-    first = validate(p, **judging)
-    if recalibrator is None:
-        return None, first
-    return first, validate(recalibrator.apply(p), **judging)

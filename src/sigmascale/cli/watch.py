@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..predictions.roles import Roles
 from .options import (
-    CANNOT_TELL,
     FAILED,
+    INCONCLUSIVE,
     PASSED,
     CommandResult,
     Reading,
@@ -101,7 +101,7 @@ class Watch(Roles, Reading):
         state = monitor.state
         told = {"data": table.to_dict(), **state.to_dict()}
         words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
-        code = {"yes": FAILED, "no": PASSED, "cannot tell": CANNOT_TELL}[state.answer]
+        code = {"yes": FAILED, "no": PASSED, "cannot tell": INCONCLUSIVE}[state.answer]
         return CommandResult(told, words, code, recalibrator=recalibrator)
 
     def _follow(self) -> CommandResult:

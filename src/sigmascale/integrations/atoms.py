@@ -336,7 +336,7 @@ class HonestCalculator(Calculator):
         The members; or one calculator whose results hold what all of them say.
     recalibrator : Recalibrator or path
         Fitted to forces, such as those of :meth:`sigmascale.Predictions.from_atoms`.
-    level : float, optional
+    coverage : float, optional
         The probability with which each ball holds the true force. By default
         1 − 0.05/n, at which all balls of n atoms hold together with a probability of at
         least 0.95: the level of the worst atom.
@@ -407,7 +407,7 @@ class HonestCalculator(Calculator):
       on average; what members cannot see in common, such as many-body forces if all
       are pair potentials, no factor shows. Under EMT a committee of these gave notice
       before its error in 1 of 40 runs: it was beyond 1 eV/Å, with its radii, at once.
-    - **What the level means.** Of atoms like those calibrated, a share of `level` lie
+    - **What coverage means.** Of atoms like those calibrated, a share of `coverage` lie
       within their balls, atom by atom and step by step. A run has many steps: that all
       balls of all its steps hold is not claimed.
 
@@ -442,7 +442,7 @@ class HonestCalculator(Calculator):
         committee: Any,
         recalibrator: Recalibrator | str | Path,
         *,
-        level: float | None = None,
+        coverage: float | None = None,
         threshold: float | None = None,
         on_exceed: Reaction = "stop",
         on_novelty: Reaction = "log",
@@ -458,7 +458,9 @@ class HonestCalculator(Calculator):
         if threshold is not None:
             is_positive = is_real(threshold) and 0 < threshold < math.inf
             need(is_positive, "threshold", "be a positive number, in eV/Å", threshold)
-        self.level = None if level is None else check_fraction(level, "level")
+        self.coverage = (
+            None if coverage is None else check_fraction(coverage, "coverage")
+        )
         self.threshold = threshold
         _check_reaction(on_exceed, "on_exceed")
         _check_reaction(on_novelty, "on_novelty")
@@ -668,7 +670,7 @@ class HonestCalculator(Calculator):
     def _level_of(self, n_atoms: int) -> float:
         """Return the level of balls of a structure, and warn if it cannot be held."""
         if n_atoms not in self._levels:
-            level = 1 - MISSED / n_atoms if self.level is None else self.level
+            level = 1 - MISSED / n_atoms if self.coverage is None else self.coverage
             self._levels[n_atoms] = self._supported(level, n_atoms)
         return self._levels[n_atoms]
 
@@ -688,12 +690,14 @@ class HonestCalculator(Calculator):
             remedy = "Radii are infinite: hold out"
             category = InfiniteIntervalWarning
         shown = f"{math.floor(1e6 * highest) / 1e6:.6g}"
-        whose = f", that of the worst of {n_atoms} atoms," if self.level is None else ""
+        whose = (
+            f", that of the worst of {n_atoms} atoms," if self.coverage is None else ""
+        )
         where = " in each bin of u" if len(z.tables) > 1 else ""
         words = (
-            f"`level` {level:.8g}{whose} lies beyond what {min(z.n_rows)} calibrated "
+            f"`coverage` {level:.8g}{whose} is beyond what {min(z.n_rows)} calibrated "
             f"atoms{where} can tell: the highest level that they support is {shown}. "
-            f"{remedy} at least {needed} atoms{where}, or pass level={shown}."
+            f"{remedy} at least {needed} atoms{where}, or pass coverage={shown}."
         )
         warn(words, category, stacklevel=4)
         return level if is_infinite else highest

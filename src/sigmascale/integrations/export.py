@@ -32,7 +32,7 @@ def to_onnx(
     path: str | Path,
     *,
     quantiles: Sequence[float] = (),
-    interval: float | None = None,
+    coverage: float | None = None,
 ) -> None:
     """Write a recalibrator as an ONNX model.
 
@@ -53,7 +53,7 @@ def to_onnx(
         Where to write. A file there is replaced once the new one is whole.
     quantiles : list of float, optional
         Levels of quantiles.
-    interval : float, optional
+    coverage : float, optional
         Coverage of a central interval; of vectors, of a ball.
 
     Examples
@@ -105,12 +105,12 @@ def to_onnx(
     levels: dict[str, float] = {}
     if quantiles:
         levels = {f"{name_of_u}_q{p:g}": float(p) for p in check_levels(quantiles)}
-    if interval is not None and not is_vector:
-        coverage = check_coverage(interval)
+    if coverage is not None and not is_vector:
+        coverage = check_coverage(coverage)
         levels[f"{name_of_u}_low"] = (1 - coverage) / 2
         levels[f"{name_of_u}_high"] = (1 + coverage) / 2
     if levels and is_vector:
-        msg = "`quantiles` need numbers, as vectors have no sign. Pass `interval`."
+        msg = "`quantiles` need numbers, as vectors have no sign. Pass `coverage`."
         raise InvalidInputError(msg, "vectors")
 
     # what distributions are about: predictions, with their bias corrected
@@ -138,8 +138,8 @@ def to_onnx(
         quantile = centre + scale * graph_of_z.quantile(level)
         is_bounded = any_bound(bounds)
         outputs[name] = ndx.clip(quantile, *bounds) if is_bounded else quantile
-    if interval is not None and z.dim is not None:
-        radius = graph_of_z.quantile(check_coverage(interval))
+    if coverage is not None and z.dim is not None:
+        radius = graph_of_z.quantile(check_coverage(coverage))
         outputs[f"{name_of_u}_radius"] = scale * float(np.sqrt(z.dim)) * radius
 
     model = ndx.build(inputs, outputs)

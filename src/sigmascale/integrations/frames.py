@@ -108,7 +108,7 @@ def apply(
     y_pred: str | None = None,
     shape: Mapping[str, float] | None = None,
     quantiles: Sequence[float] = (),
-    interval: float | None = None,
+    coverage: float | None = None,
     name: str | None = None,
     connection: Any = None,
 ) -> Any:
@@ -142,7 +142,7 @@ def apply(
     quantiles : list of float, optional
         Levels whose quantiles become columns: `name` with "_q0.05" and so on. They are
         those of the truth, or without `y_pred` those of the error.
-    interval : float, optional
+    coverage : float, optional
         Coverage of a central interval, which becomes two columns: `name` with "_low"
         and "_high"; of vectors, one: `name` with "_radius".
     name : str, optional
@@ -201,7 +201,7 @@ def apply(
         y_pred=y_pred,
         shape=dict(shape or {}),
         quantiles=tuple(quantiles),
-        interval=interval,
+        coverage=coverage,
         name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
         tally=Tally(recalibrator, is_whole=in_memory),
         has_many_rows=not in_memory or len(table) >= MANY_FOR_TABLES,
@@ -407,7 +407,7 @@ class _Batches:
         The columns of quantiles, with their levels.
     quantiles : tuple of float
         Levels.
-    interval : float or None
+    coverage : float or None
         Coverage.
     name : str
         The new column of uncertainties.
@@ -423,7 +423,7 @@ class _Batches:
     y_pred: str | None
     shape: dict[str, float]
     quantiles: tuple[float, ...]
-    interval: float | None
+    coverage: float | None
     name: str
     tally: Tally
     has_many_rows: bool
@@ -451,7 +451,7 @@ class _Batches:
         if self._corrects:
             names.append(f"{self.y_pred}{RECALIBRATED}")
         names += [f"{self.name}_q{level:g}" for level in self.quantiles]
-        if self.interval is not None:
+        if self.coverage is not None:
             is_vector = self.recalibrator.distribution_.dim is not None
             ends = ["radius"] if is_vector else ["low", "high"]
             names += [f"{self.name}_{end}" for end in ends]
@@ -606,10 +606,10 @@ class _Batches:
             distributions = applied.distributions
             if self.quantiles:
                 values.extend(distributions.quantile(self.quantiles).T)
-            if self.interval is not None and distributions.z.dim is None:
-                values.extend(distributions.interval(self.interval).T)
-            elif self.interval is not None:
-                values.append(distributions.radius(self.interval))
+            if self.coverage is not None and distributions.z.dim is None:
+                values.extend(distributions.interval(self.coverage).T)
+            elif self.coverage is not None:
+                values.append(distributions.radius(self.coverage))
         return np.array(values)
 
 

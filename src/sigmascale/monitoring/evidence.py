@@ -22,7 +22,7 @@ from ..recalibration.persistence import (
     stored,
     text,
 )
-from ..validation.variables import label_words, range_words
+from ..validation.columns import label_words, range_words
 from .ranks import N_FACTS, WEIGHTS, Units, Urns
 
 _PATIENT_ROWS = 200  # rows; half of the start times that matter lie in 3 times as many

@@ -68,11 +68,11 @@ class MeanSquaredZ:
     words = "⟨Z²⟩"
     least = 0.0
 
-    def target(self, level: float) -> float:
+    def target(self, coverage: float) -> float:
         """Return the best value."""
         return 1.0
 
-    def columns(self, p: Predictions, level: float) -> list[Floats]:
+    def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
         return [p.z2]
 
@@ -91,11 +91,11 @@ class MeanZ(MeanSquaredZ):
     words = "⟨Z⟩"
     least = -np.inf
 
-    def target(self, level: float) -> float:
+    def target(self, coverage: float) -> float:
         """Return the best value."""
         return 0.0
 
-    def columns(self, p: Predictions, level: float) -> list[Floats]:
+    def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
         return [p.z]
 
@@ -105,13 +105,13 @@ class LocalCoverage(MeanSquaredZ):
 
     words = "coverage"
 
-    def target(self, level: float) -> float:
+    def target(self, coverage: float) -> float:
         """Return the best value."""
-        return level
+        return coverage
 
-    def columns(self, p: Predictions, level: float) -> list[Floats]:
+    def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
-        return [is_held(p, level).astype(np.float64)]
+        return [is_held(p, coverage).astype(np.float64)]
 
 
 class RelativeCalibrationError(MeanSquaredZ):
@@ -120,11 +120,11 @@ class RelativeCalibrationError(MeanSquaredZ):
     words = "RCE"
     least = -np.inf
 
-    def target(self, level: float) -> float:
+    def target(self, coverage: float) -> float:
         """Return the best value."""
         return 0.0
 
-    def columns(self, p: Predictions, level: float) -> list[Floats]:
+    def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter, in units of the largest u."""
         unit = p.y_std.max()
         return [(p.y_std / unit) ** 2, p.squared_error / unit**2]
@@ -239,7 +239,7 @@ def local_statistics(
     by: str | int = "u",
     n_bins: int | None = None,
     slide: bool = False,
-    level: float = 0.95,
+    coverage: float = 0.95,
     method: Method = "bca",
     ties: Any = None,
     confidence: float = 0.95,
@@ -259,7 +259,7 @@ def local_statistics(
         equal weights.
     statistic : {"zms", "mean_z", "coverage", "rce"}, default "zms"
         <Z²>, whose target is 1 (LZMS analysis); the mean of Z, 0 (LZM); the share of
-        truths within intervals, `level` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
+        truths within intervals, `coverage` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
     by : str or int, default "u"
         The column to bin by: a number makes equal-size bins, a label one bin each.
     n_bins : int, optional
@@ -268,7 +268,7 @@ def local_statistics(
         groups, are left out, with a warning.
     slide : bool, default False
         Take a window as large as a bin that slides by a tenth of it, in place of bins.
-    level : float, default 0.95
+    coverage : float, default 0.95
         What the intervals of "coverage" claim to hold.
     method : {"bca", "moments"}, default "bca"
         How intervals are made: by the bias-corrected and accelerated bootstrap, or by
@@ -309,7 +309,7 @@ def local_statistics(
     name = check_choice(statistic, "statistic", get_args(Statistic))
     p = check_predictions(p, complete=True, vectors=name != "mean_z")
     settings = IntervalSettings.checked(
-        method, confidence, n_resamples, statistic=name, level=level
+        method, confidence, n_resamples, statistic=name, coverage=coverage
     )
     n_bins = bins_of(n_bins, _units(p))
     ties = check_ties(ties, p)
@@ -361,7 +361,7 @@ class IntervalSettings:
     confidence: float = 0.95
     n_resamples: int = 1500
     statistic: str = "zms"
-    level: float = 0.95
+    coverage: float = 0.95
 
     @classmethod
     def checked(
@@ -371,7 +371,7 @@ class IntervalSettings:
         n_resamples: Any,
         *,
         statistic: str = "zms",
-        level: Any = 0.95,
+        coverage: Any = 0.95,
     ) -> IntervalSettings:
         """Return checked settings."""
         return cls(
@@ -379,7 +379,7 @@ class IntervalSettings:
             check_fraction(confidence, "confidence"),
             check_count(n_resamples, "n_resamples", least=20),
             statistic,
-            check_fraction(level, "level"),
+            check_fraction(coverage, "coverage"),
         )
 
 
@@ -399,8 +399,8 @@ def local_statistics_of(
         msg = f"An interval needs at least 2 {kind}; found {n_units}. Add {kind}."
         raise InvalidInputError(msg)
     drawn = STATISTICS[settings.statistic]
-    columns = drawn.columns(p, settings.level)
-    target = drawn.target(settings.level)
+    columns = drawn.columns(p, settings.coverage)
+    target = drawn.target(settings.coverage)
 
     # all rows are one bin, whose interval has the closed form
     together = Bins("", p.y_std, np.arange(p.n_rows), np.array([p.n_rows]), p.weights)

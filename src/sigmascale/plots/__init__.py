@@ -7,13 +7,11 @@ that pyplot does not know, so no display is needed. A set is blue; of two, the f
 vermilion and the second blue, everywhere; what is missed has a black mark.
 """
 
-from .answers import comparison, local, monitor, verdicts
+from .answers import checks, comparison, factors, monitor
 from .bins import bin_study
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
-from .certificate import certificate
 from .curves import calibration, confidence_curve, local_statistics, pit, reliability
 from .decisions import acceptance, explanation
-from .evidence import tenths
 from .markup import drawing, svg
 from .rows import errors, intervals
 
@@ -28,20 +26,18 @@ __all__ = [
     "acceptance",
     "bin_study",
     "calibration",
-    "certificate",
+    "checks",
     "comparison",
     "confidence_curve",
     "drawing",
     "errors",
     "explanation",
+    "factors",
     "intervals",
-    "local",
     "local_statistics",
     "monitor",
     "pit",
     "reliability",
     "style",
     "svg",
-    "tenths",
-    "verdicts",
 ]

@@ -1,13 +1,13 @@
-"""Figures of answers: verdicts, comparisons, and evidence over time."""
+"""Figures of results: checks, comparisons, and evidence over time."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from .._support import numerals
 from .._support.text import quoted, shorten
 from ..exceptions import InvalidInputError
 from ..monitoring.detector import COLUMNS
@@ -15,10 +15,10 @@ from ..monitoring.monitor import Monitor, over_time
 from ..predictions.predictions import Predictions
 from ..scores.comparison import TITLES, Comparison, compare
 from ..scores.intervals import Estimate
+from ..validation import words
 from ..validation.advice import validate
-from ..validation.questions import Bias
-from ..validation.validation import FARTHEST, Validation
-from ..validation.verdicts import MARKS, Region, as_factor
+from ..validation.results import Check, Subgroup
+from ..validation.validation import Validation
 from .canvas import (
     BLUE,
     GREEN,
@@ -31,7 +31,6 @@ from .canvas import (
     axes_for,
     explain,
     factor_ticks,
-    in_lines,
     label_axes,
     letter,
     literal,
@@ -40,10 +39,8 @@ from .canvas import (
     looks_of,
     name_ticks,
     panels,
-    raise_legend,
     results_of,
     styled,
-    text_size,
     variable,
     width_of,
 )
@@ -51,35 +48,208 @@ from .canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROW_NAMES = {
-    "bias": "bias",
-    "average": "on average",
-    "u": "at every u",
-    "joint": "jointly",
-    "coverage": "95 % intervals",
-}
-_FACTOR = "u should be multiplied by"
-_TICK: Look = {"color": INK, "marker": "|", "markersize": 9, "markeredgewidth": 2}
+MOST_CHECKS = 14  # rows of a figure of checks
+FARTHEST = 8.0  # factors beyond it are at the edge of figures
 
 
-def verdicts(
+def _stages(before: Any, after: Any) -> list[Validation]:
+    """Return what is drawn of one set, or of two; a result may have both."""
+    if isinstance(before, Validation) and before.before and after is None:
+        return [before.before, before]
+    return results_of(before, after, Validation, validate)
+
+
+def factors(
+    before: Predictions | Validation,
+    after: Predictions | Validation | None = None,
+    *,
+    by: str | None = None,
+    check: Literal["coverage", "bias"] | None = None,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
+    """Plot RMS z with its limits in subgroups of u and of a feature, before and after.
+
+    Marks are tenths of the rows (or coarser subgroups, of few rows), values or labels,
+    with limits that hold for all of them at once. The band is the accepted range. A bar
+    is the subgroup that decides, where the check does not pass: the number that the
+    printed result has.
+
+    Parameters
+    ----------
+    before : Predictions or Validation
+        Rows with errors, or what :func:`sigmascale.validate` returns; with its own
+        `before`, both are drawn.
+    after : Predictions or Validation, optional
+        Of the same rows after recalibration.
+    by : str, optional
+        One column, "u" or a feature; by default u and the feature with the worst
+        result, side by side.
+    check : {"coverage", "bias"}, optional
+        What else is drawn: the coverage of intervals, or mean z.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. For two columns it is divided, and
+        becomes the left half.
+    **style
+        Properties of the marks, Matplotlib lines.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> ax = ss.plots.factors(ss.datasets.load_diabetes().test, by="bmi")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('bmi', 'RMS z')
+    """
+    stages = _stages(before, after)
+    columns = [by] if by is not None else ["u", *words.ranked_features(stages)[:1]]
+    drawn = [_checks_along(stages, column, check) for column in columns]
+    first = next(x for x in drawn[0] if x is not None)
+
+    axes = panels(ax, columns)
+    looks = looks_of(stages)
+    low, high = first.accepted
+    accepted = f"accepted: {words.accepted(first)}"
+    for panel, column, checks in zip(axes, columns, drawn, strict=True):
+        band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0, "label": accepted}
+        panel.axhspan(low, high, **band)
+        panel.axhline(first.ideal, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+        for v, x, look in zip(stages, checks, looks, strict=True):
+            if x is not None:
+                _draw_check(panel, v, x, column, styled(style, look))
+        _set_axis(panel, stages, column)
+        label_axes([panel], variable(column, 40 if len(axes) == 1 else 24), "")
+
+    # one axis for all panels, which holds what is not absurd
+    if first.unit == "":
+        reach = [0.75, 1.33, 0.9 * low, 1.1 * high]
+        for x in (x for checks in drawn for x in checks if x is not None):
+            for s in (*x.subgroups, *([] if x.subgroup is None else [x.subgroup])):
+                reach += [s.estimate, *(end for end in (s.low, s.high) if end > 0.1)]
+        limits = max(min(reach) / 1.1, 0.1), min(max(reach) * 1.1, numerals.LARGEST)
+        for panel in axes:
+            factor_ticks(panel, "y", *limits)
+    elif first.unit == "share":
+        for panel in axes:
+            panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    axes[0].set_ylabel(first.statistic)
+    explain(axes)
+    return axes[0]
+
+
+def _checks_along(
+    stages: Sequence[Validation], column: str, check: str | None
+) -> list[Check | None]:
+    """Return the check of each stage that is drawn along a column; refuse others."""
+    found: list[Check | None] = []
+    for v in stages:
+        checks = [x for x in v.checks.values() if x.column == column]
+        if check is not None:
+            checks = [v.checks[check]] if check in v.checks else []
+        found.append(checks[0] if checks and column in v.columns else None)
+    if not any(found):
+        names = dict.fromkeys(name for v in stages for name in v.columns)
+        listed = ", ".join(shorten(name, 30) for name in names)
+        msg = f"`by` must be one of {listed}, and tested; found {quoted(column)}."
+        raise InvalidInputError(msg, "no-column")
+    return found
+
+
+def _draw_check(ax: Axes, v: Validation, check: Check, column: str, look: Look) -> None:
+    """Draw the subgroups of a check along a column, and the one that decides."""
+    subgroups = [s for s in check.subgroups if s.column == column]
+    if not subgroups:
+        ax.text(0.5, 0.6, "too few rows", ha="center", transform=ax.transAxes)
+        return
+    values = _values(v, column)
+    places = _places(values, subgroups)
+    middles = places.mean(axis=0) if values is None else _middles(values, places)
+    numbers = np.array([(s.estimate, s.low, s.high) for s in subgroups])
+    estimate, low, high = np.clip(numbers, -1e3, 1e3).T
+    ax.vlines(middles, low, high, color=look["color"], linewidth=1.2, zorder=2)
+    mark: Look = {"markersize": 5, "linewidth": 1.2, "zorder": 4}
+    if values is None:
+        mark["linestyle"] = "none"
+        name_ticks(ax, [s.conditions[0].labels[0] for s in subgroups])
+    ax.plot(middles, estimate, **(mark | look))
+
+    # the subgroup that decides: the number that the printed result has
+    s = check.subgroup
+    if s is None or s.column != column or check.result == "pass":
+        return
+    if words.is_same(v, check):
+        return
+    if values is None:
+        of_labels = [x.conditions[0].labels for x in subgroups]
+        if s.conditions[0].labels not in of_labels:
+            return
+        place = of_labels.index(s.conditions[0].labels)
+        ends = np.array([place - 0.3, place + 0.3])
+    else:
+        ends = _places(values, [s])[:, 0]
+    bar: Look = {"color": look["color"], "linewidth": 5, "alpha": 0.35, "zorder": 3}
+    bar |= {"solid_capstyle": "butt", "label": "subgroup that decides"}
+    ax.plot(ends, [s.estimate, s.estimate], **bar)
+
+
+def _values(v: Validation, column: str) -> Any:
+    """Return the values of a column; None of labels."""
+    if column not in v.rows.names:
+        return v.rows.time
+    is_of_labels = v.rows.is_labelled(column)
+    return None if is_of_labels else v.rows.columns[v.rows.position(column)]
+
+
+def _places(values: Any, subgroups: Sequence[Subgroup]) -> Any:
+    """Return where subgroups begin and end: [begin or end, subgroup]."""
+    if values is None:  # labels stand side by side
+        return np.tile(np.arange(len(subgroups), dtype=np.float64), (2, 1))
+    begins = []
+    ends = []
+    for s in subgroups:
+        condition = s.conditions[0]
+        begins.append(values.min() if condition.low is None else condition.low)
+        ends.append(values.max() if condition.high is None else condition.high)
+    kind = "datetime64[us]" if values.dtype.kind == "M" else "float64"
+    return np.array([begins, ends], dtype=kind)
+
+
+def _middles(values: Any, places: Any) -> Any:
+    """Return the middles of subgroups on the axis that suits their column."""
+    begins, ends = places
+    if values.dtype.kind == "M":
+        return begins + (ends - begins) // 2
+    return np.sqrt(begins * ends) if log_helps(values) else (begins + ends) / 2
+
+
+def _set_axis(ax: Axes, stages: Sequence[Validation], column: str) -> None:
+    """Make the axis of a column logarithmic if that helps, and slant dates."""
+    found = [_values(v, column) for v in stages]
+    if found[0] is None:
+        return
+    if found[0].dtype.kind == "M":
+        ax.tick_params(axis="x", rotation=20)
+    elif log_helps(found[0]) and all(values.min() > 0 for values in found):
+        low, high = min(x.min() for x in found), max(x.max() for x in found)
+        log_ticks(ax, "x", float(low), float(high))
+
+
+def checks(
     before: Predictions | Validation,
     after: Predictions | Validation | None = None,
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot all verdicts: a row a question, with the factor that u should have.
+    """Plot all checks: the subgroup that decides each, with its limits.
 
-    The band is the tolerance, and a bar the range in which all parts lie: inside the
-    band is a yes. The mark is the estimate of the part that may be off by most, or of
-    what is at fault; a tick is the limit of a fault, which is at least so far off.
-    Arrows stand where the axis ends. A bias has the axis above, in units of u. Marks at
-    the right are the answers: yes ✓, no ✗, cannot tell ?.
+    The axis is that of RMS z. Coverage stands where normal errors of that coverage have
+    their RMS z, and mean z where it is as near to its accepted limit. The band is the
+    accepted range: inside is a pass, outside a FAIL, across an end inconclusive.
 
     Parameters
     ----------
     before : Predictions or Validation
-        Rows with errors, or what :func:`sigmascale.validate` returns.
+        Rows with errors, or what :func:`sigmascale.validate` returns; with its own
+        `before`, both are drawn.
     after : Predictions or Validation, optional
         Of the same rows after recalibration, drawn below each.
     ax : matplotlib Axes, optional
@@ -88,284 +258,50 @@ def verdicts(
     Examples
     --------
     >>> import sigmascale as ss
-    >>> ax = ss.plots.verdicts(ss.datasets.load_diabetes().test)
-    >>> ax.get_xlabel()
-    'u should be multiplied by'
+    >>> ss.plots.checks(ss.datasets.load_diabetes().test).get_xlabel()
+    'RMS z'
     """
-    stages = results_of(before, after, Validation, validate)
-    first = stages[0]
-    names = list(first.verdicts)
-    inches_a_row = 0.27 if len(stages) == 1 else 0.42
-    ax = axes_for(ax, 0.8 + inches_a_row * len(names))
-
-    # the band of what is good enough, and 1
-    tolerance = first.tolerance
+    stages = _stages(before, after)
+    names = words.ranked_checks(stages)[:MOST_CHECKS]
+    ax = axes_for(ax, 0.8 + (0.27 if len(stages) == 1 else 0.42) * len(names))
+    tolerance = stages[0].tolerance
     band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-    band["label"] = f"good enough: {1 / tolerance:.2g} to {tolerance:.4g}"
+    band["label"] = f"accepted: {1 / tolerance:.2f} to {tolerance:.2f}"
     ax.axvspan(1 / tolerance, tolerance, **band)
     ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
 
-    # the verdicts of each set; of two, one above the middle of a row, and one below
-    reach = max(v.reach for v in stages)
+    # each check of each set; of two, one above the middle of a row, and one below
+    found = [v.checks[name] for v in stages for name in names if name in v.checks]
+    ends = [e for x in found if x.subgroup is not None for e in x.subgroup.factors]
+    reach = [max(e, 1 / e) for e in ends if 1 / FARTHEST < e < FARTHEST]
+    farthest = 1.08 * max([1.6, 1.3 * tolerance, *reach])
     offsets = (0.0,) if len(stages) == 1 else (-0.2, 0.2)
-    for v, look, offset in zip(stages, looks_of(stages), offsets, strict=True):
-        for row, name in enumerate(names):
-            if name in v.verdicts:
-                _verdict(ax, v, name, row + offset, reach, look)
-
-    # the axes: questions beside the rows, factors below, the bias above
-    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel=in_lines(_FACTOR, width_of(ax)))
-    row_names = [_ROW_NAMES.get(name, literal(name, 18)) for name in names]
-    ax.set_yticks(range(len(names)), row_names)
-    ax.tick_params(axis="y", length=0)
-    factor_ticks(ax, "x", 1 / reach, reach)
-    if "bias" in first.verdicts:
-        _bias_axis(ax, tolerance)
-
-    # the legend, which explains ticks where there are some
-    answers: set[str] = set()
-    for v in stages:
-        answers.update(verdict.answer for verdict in v.verdicts.values())
-    if "no" in answers:
-        ax.plot([], [], linestyle="none", label="a fault is off by at least", **_TICK)
-    longest = max(len(label.get_text()) for label in ax.get_yticklabels())
-    _explain_limits(ax, letter() * longest)
-    return ax
-
-
-def _explain_limits(ax: Axes, beside: float) -> None:
-    """Put a legend above the axes, and above the axis of the bias if there is one.
-
-    Names of rows take `beside` points of its width.
-    """
-    ax.plot([], [], color=SOFT, linewidth=4, alpha=0.45, label="all parts")
-    legend = explain([ax], beside=beside)
-    if ax.child_axes:  # of ticks, their numbers and their label
-        raise_legend(legend, ax, 2.4 * text_size() + 14)
-
-
-def _bias_axis(ax: Axes, tolerance: float) -> None:
-    """Add the axis of the bias above, in units of u.
-
-    It is so scaled that a bias that is just good enough stands where the tolerance is.
-    """
-    # bias = unit · ln factor
-    unit = Bias().bound(tolerance) / math.log(tolerance)
-    to_bias: Any = lambda factor: unit * np.log(factor)  # noqa: E731
-    to_factor: Any = lambda bias: np.exp(bias / unit)  # noqa: E731
-    above = ax.secondary_xaxis("top", functions=(to_bias, to_factor))
-
-    # ticks at multiples of the finest step that leaves at most three a side
-    low, high = (unit * math.log(factor) for factor in ax.get_xlim())
-    steps = (0.05, 0.1, 0.25, 0.5, 1, 2)
-    step = next((step for step in steps if high / step <= 3.2), steps[-1])
-    multiples = np.arange(math.ceil(low / step), math.floor(high / step) + 1)
-    above.set_xscale("linear")
-    above.set_xticks(multiples * step)
-    above.xaxis.set_major_formatter(_signed)
-    above.set_xlabel("bias in units of u", fontsize=text_size())
-    above.tick_params(labelsize=text_size())
-
-
-def _verdict(
-    ax: Axes, v: Validation, name: str, y: float, reach: float, look: Look
-) -> None:
-    """Draw one verdict at the height `y`: limits, estimate and answer.
-
-    The axis reaches from 1 / `reach` to `reach`; arrows stand for what lies beyond.
-    """
-    verdict = v.verdicts[name]
-    worst = verdict.worst
-    colour = look["color"]
-
-    # the answer, beside the axes
     text: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
-    ax.text(1.015, y, MARKS[verdict.answer], color=colour, fontweight="bold", **text)
-    if worst is None:
-        return
+    for v, look, offset in zip(stages, looks_of(stages), offsets, strict=True):
+        mark: Look = {"linestyle": "none", "markersize": 5}
+        mark["label"] = "subgroup that decides"
+        mark |= look
+        for row, name in enumerate(names):
+            check = v.checks.get(name)
+            if check is None or check.subgroup is None:
+                continue
+            y = row + offset
+            place, *limits = np.clip(check.subgroup.factors, 1 / farthest, farthest)
+            line: Look = {"color": look["color"], "linewidth": 2, "alpha": 0.6}
+            ax.plot(limits, [y, y], zorder=2, **line)
+            ax.plot([place], [y], zorder=4, clip_on=False, **mark)
+            mark.pop("label", None)
+            is_own = not words.is_same(v, check)
+            sign = words.MARKS.get(check.result, words.NONE) if is_own else words.NONE
+            ax.text(1.015, y, sign, color=look["color"], **text)
 
-    def shown(value: float) -> float:
-        return min(max(as_factor(value, name, v.tolerance), 1 / reach), reach)
-
-    # the range in which all parts lie: inside the band is yes
-    if verdict.limits is not None:
-        ends = [shown(limit) for limit in verdict.limits]
-        line: Look = {"color": colour, "solid_capstyle": "butt", "zorder": 2}
-        ax.plot(ends, [y, y], linewidth=4, alpha=0.45, **line)
-        for end, edge, arrow in zip(ends, (1 / reach, reach), "<>", strict=True):
-            if end == edge:  # or beyond
-                ax.plot([end], [y], arrow, color=colour, markersize=4, clip_on=False)
-
-    # a fault is at least as far off as its limit
-    if verdict.answer == "no":
-        perfect = 0.0 if name == "bias" else 1.0
-        near = worst.low if worst.low > perfect else worst.high
-        ax.plot([shown(near)], [y], zorder=5, **_TICK)
-
-    # the estimate of the worst part
-    estimate = shown(worst.estimate)
-    mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
-    mark = {"label": "worst part", **mark, **look}
-    if estimate in (1 / reach, reach):
-        mark["marker"] = "<" if estimate < 1 else ">"
-    ax.plot([estimate], [y], clip_on=False, **mark)
-
-
-def local(
-    before: Predictions | Validation,
-    after: Predictions | Validation | None = None,
-    *,
-    by: str = "u",
-    question: str | None = None,
-    ax: Axes | None = None,
-    **style: Any,
-) -> Axes:
-    """Plot the factor that u should have along a variable, with its limits.
-
-    Each tenth of the rows (or coarser parts, of few rows), or label, has an estimate
-    and limits that hold at once for all of them. The grey band is the tolerance;
-    regions beyond it have an X, and those that cannot be told an open mark.
-
-    Parameters
-    ----------
-    before : Predictions or Validation
-        Rows with errors, or what :func:`sigmascale.validate` returns.
-    after : Predictions or Validation, optional
-        Of the same rows after recalibration, drawn beside.
-    by : str, default "u"
-        The variable: "u", or a feature.
-    question : {"bias", "coverage"}, optional
-        What else is to be drawn along the variable: the bias in units of u, or the
-        factor for the width of intervals.
-    ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure. Where there is an `after`, it is
-        divided, and becomes the left half.
-    **style
-        Properties of the marks, Matplotlib lines.
-
-    Examples
-    --------
-    >>> import sigmascale as ss
-    >>> ss.plots.local(ss.datasets.load_diabetes().test, by="bmi").get_xlabel()
-    'bmi'
-    """
-    stages = results_of(before, after, Validation, validate)
-    first = stages[0]
-    tolerance = first.tolerance
-    names = list(first.rows.names)
-    if "time" in first.verdicts:
-        names.append("time")
-    if by not in names or (question or by) not in first.verdicts:
-        judged = [shorten(name, 30) for name in names if name in first.verdicts]
-        msg = f"`by` must be one of {', '.join(judged)}; found {quoted(by)}."
-        raise InvalidInputError(msg, "no-column")
-
-    # what is drawn, where it is right, and where it is good enough
-    if question == "bias":
-        quantity = "bias in units of u"
-        perfect = 0.0
-        bound = Bias().bound(tolerance)
-        good = (-bound, bound)
-    else:
-        quantity = "widths should be multiplied by" if question else _FACTOR
-        perfect = 1.0
-        good = (1 / tolerance, tolerance)
-    band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0, "label": "good enough"}
-    line: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
-
-    # the regions of each set, in a panel of its own
-    drawn: list[Region] = []
-    axes = panels(ax, stages)
-    looks = looks_of(stages)
-    for v, look, panel in zip(stages, looks, axes, strict=True):
-        panel.axhspan(*good, **band)
-        panel.axhline(perfect, **line)
-        regions = v.verdicts[question or by].regions
-        if question is not None:  # which is asked of all columns
-            regions = tuple(region for region in regions if region.column == by)
-        if regions:
-            _draw_regions(panel, v.rows, by, regions, styled(style, look))
-        else:
-            panel.text(0.5, 0.6, "too few rows", ha="center", transform=panel.transAxes)
-        drawn += regions
-
-    if question != "bias":
-        low, high = _range_of_factors(drawn, tolerance)
-        for panel in axes:
-            factor_ticks(panel, "y", low, high)
-    label_axes(axes, variable(by, 40 if len(axes) == 1 else 24), quantity)
-    explain(axes, looks)
-    return axes[0]
-
-
-def _range_of_factors(regions: list[Region], tolerance: float) -> tuple[float, float]:
-    """Return the range of an axis that holds regions, but for what is absurd."""
-    low, high = min(0.75, 0.9 / tolerance), max(1.33, 1.1 * tolerance)
-    for region in regions:
-        for factor in (region.estimate, region.low, region.high):
-            if 1 / FARTHEST < factor < FARTHEST:
-                low, high = min(low, factor), max(high, factor)
-    return low / 1.15, high * 1.15
-
-
-def _draw_regions(
-    ax: Axes,
-    rows: Predictions,
-    name: str,
-    regions: tuple[Region, ...],
-    look: Look,
-) -> None:
-    """Draw estimates and limits of regions along a variable."""
-    numbers = np.array([(part.estimate, part.low, part.high) for part in regions])
-    estimate, low, high = np.clip(numbers, -1e3, 1e3).T
-
-    # where regions lie, and from where to where each reaches
-    is_time = name not in rows.names
-    if not is_time and rows.is_labelled(name):
-        middle = np.arange(len(regions))
-        name_ticks(ax, [region.low_value for region in regions])
-    else:
-        column: Any = rows.time if is_time else rows.columns[rows.position(name)]
-        left, right = _ends_of(regions, column)
-        ax.hlines(estimate, left, right, color=look["color"], linewidth=1)
-        if column.dtype.kind == "M":
-            middle = left + (right - left) // 2
-            ax.tick_params(axis="x", rotation=20)
-        elif log_helps(column):
-            middle = np.sqrt(left * right)
-            log_ticks(ax, "x", float(column.min()), float(column.max()))
-        else:
-            middle = (left + right) / 2
-
-    bars: Look = {"color": look["color"], "linewidth": 3, "alpha": 0.4, "zorder": 2}
-    ax.vlines(middle, low, high, **bars, label="limits of all at once")
-    states = np.array([region.state for region in regions])
-    for state, (words, marker) in _STATES.items():
-        chosen = states == state
-        face = "none" if state == "open" else look["color"]
-        mark = look | {"linestyle": "none", "markersize": 5, "zorder": 4}
-        mark |= {"marker": marker, "markerfacecolor": face, "label": words}
-        if chosen.any():
-            ax.plot(middle[chosen], estimate[chosen], **mark)
-
-
-_STATES = {
-    "kept": ("right", "o"),
-    "open": ("cannot tell", "o"),
-    "broken": ("wrong", "X"),
-}
-
-
-def _ends_of(regions: tuple[Region, ...], column: Any) -> tuple[Any, Any]:
-    """Return where regions begin and end; those without limits, where the rows do."""
-    first, last = column.min(), column.max()
-    begins = []
-    ends = []
-    for region in regions:
-        begins.append(first if region.low_value is None else region.low_value)
-        ends.append(last if region.high_value is None else region.high_value)
-    kind = "datetime64[us]" if column.dtype.kind == "M" else "float64"
-    return np.array(begins, dtype=kind), np.array(ends, dtype=kind)
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="RMS z")
+    ax.set_yticks(range(len(names)), [literal(name, 24) for name in names])
+    ax.tick_params(axis="y", length=0)
+    factor_ticks(ax, "x", 1 / farthest, farthest)
+    longest = max(len(label.get_text()) for label in ax.get_yticklabels())
+    explain([ax], beside=letter() * longest)
+    return ax
 
 
 def comparison(
@@ -376,8 +312,8 @@ def comparison(
 ) -> Axes:
     """Plot paired differences of a score to the first, with intervals.
 
-    Left of the line is better. What is surely worse has an X; an open mark cannot be
-    told.
+    Left of the line is better. What is significantly worse has an X; an open mark is
+    inconclusive.
 
     Parameters
     ----------
@@ -435,12 +371,12 @@ def comparison(
 
 
 def _mark_of(difference: Estimate) -> Look:
-    """Return how a difference is marked: better, worse, or not to be told."""
+    """Return how a difference is marked: better, worse or inconclusive."""
     if difference.high < 0:
         return {"marker": "o", "label": "better"}
     if difference.low > 0:
         return {"marker": "X", "label": "worse"}
-    return {"marker": "o", "markerfacecolor": "none", "label": "cannot tell"}
+    return {"marker": "o", "markerfacecolor": "none", "label": "inconclusive"}
 
 
 def _signed(value: float, _: Any) -> str:

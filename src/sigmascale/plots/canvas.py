@@ -366,11 +366,12 @@ def explain(
 ) -> Legend:
     """Put a legend above the axes, and above each panel what it shows, in its colour.
 
-    Of panels, the legend has what they share, in grey. Beside the axes stand words that
+    Of panels that show a set each, with their `looks`, the legend has what they share,
+    in grey. Beside the axes stand words that
     take `beside` points.
     """
     size = text_size()
-    are_panels = len(axes) > 1
+    are_panels = len(axes) > 1 and bool(looks)  # a set each
 
     # titles: the name of each panel, and its note
     n_lines = 0

@@ -178,10 +178,10 @@ def calibration(
     ax = axes_for(ax)
     for curve, look in zip(curves, looks_of(curves), strict=True):
         if _is_first(ax):
-            band(ax, curve.level, curve.low, curve.high, _CALIBRATED)
+            band(ax, curve.coverage, curve.low, curve.high, _CALIBRATED)
         line = _line(look, style)
         line["label"] = f"{_name(look, style, 'observed')}: area {fixed(curve.area, 3)}"
-        ax.plot(curve.level, curve.observed, **line)
+        ax.plot(curve.coverage, curve.observed, **line)
     diagonal(ax, 0, 1)
     is_interval = curves[0].kind == "interval"
     name = "coverage" if is_interval else "fraction below quantile"

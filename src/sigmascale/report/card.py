@@ -1,4 +1,4 @@
-"""The card: evidence that travels with a model, a table or a paper, on one page.
+"""The card: results that travel with a model, a table or a paper, on one page.
 
 A card is plain data: what `validate` found, of which rows, with what. HTML and Markdown
 show it and carry it along as JSON, so that whoever has the rows can compute all of it
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import html
 import json
 import math
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -29,15 +29,15 @@ from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..predictions.predictions import Predictions
 from ..recalibration.persistence import dumps
-from ..validation.certificate import DRAWN_FINENESSES, FINENESS_NAMES
+from ..validation import words
 from ..validation.validation import Validation
-from .page import MARKS_ON_PAGE, environment
+from .page import boxes, environment
 
-CARD_FORMAT = 1
+CARD_FORMAT = 2
 ENDINGS = (".html", ".htm", ".md", ".json")
 SAME_NUMBER = 1e-9  # relative, by which numbers may differ and be the same
 MOST_TOLD = 8  # differences that are told one by one
-CARD_TITLE = "Uncertainty card"
+CARD_TITLE = "Uncertainty report card"
 JSON_ID = "sigmascale-card"  # of the JSON within a page
 LARGEST_CARD = 20_000_000  # bytes
 KEPT_BITS = 28  # of numbers that are hashed; a sheet keeps some 53, and rounds
@@ -49,7 +49,6 @@ KEPT_BITS = 28  # of numbers that are hashed; a sheet keeps some 53, and rounds
 def card_of(
     validation: Validation,
     *,
-    before: Validation | None = None,
     recalibrator: Any = None,
     title: str = CARD_TITLE,
     about: Mapping[str, Any] | None = None,
@@ -59,17 +58,15 @@ def card_of(
     Parameters
     ----------
     validation : Validation
-        What :func:`sigmascale.validate` found.
-    before : Validation, optional
-        The same of these rows before they were recalibrated.
+        What :func:`sigmascale.validate` found; with its `before`, the card has both.
     recalibrator : Recalibrator, optional
-        What recalibrated them.
+        What recalibrated the rows.
     title : str, optional
         The title.
     about : dict, optional
         What else the card shall say of its data, such as the command that made it:
         "command", a list of words; "options", what they say; "file", its name;
-        "file_sha256"; "left_out", columns that were not judged; "seed".
+        "file_sha256"; "left_out", columns that were not tested; "seed".
 
     Returns
     -------
@@ -83,7 +80,8 @@ def card_of(
     (221, 64)
     """
     said = dict(about or {})
-    rows = validation.rows
+    v = validation
+    rows = v.rows
     card: dict[str, Any] = {
         "sigmascale_card": CARD_FORMAT,
         "version": __version__,
@@ -103,14 +101,21 @@ def card_of(
             "dimension": rows.components,
         },
         "recalibrator": _about_recalibrator(recalibrator),
-        "not_judged": _not_judged(validation, said.get("left_out", ())),
-        "before": None if before is None else before.findings(),
-        "judged": validation.findings(),
-        "for_a_paper": validation.describe("paper"),
+        "not_tested": _not_tested(v, said.get("left_out", ())),
+        "before": None if v.before is None else _results(v.before),
+        "results": _results(v),
+        "boxes": [asdict(box) | {"kind": box.kind} for box in boxes(v)],
+        "for_a_paper": v.describe("paper"),
     }
     card = _plain(card)
     card["sha256"] = _sha256_of(card)
     return card
+
+
+def _results(v: Validation) -> dict[str, Any]:
+    """Return what was found, as numbers and as the lines that are printed."""
+    lines = [asdict(table) for table in words.tables(v)]
+    return v.to_dict() | {"numbers": v.summary().rows(), "tables": lines}
 
 
 def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
@@ -122,26 +127,26 @@ def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
     return {"sha256": hashlib.sha256(saved).hexdigest(), "words": words}
 
 
-def _not_judged(validation: Validation, left_out: Any) -> list[str]:
-    """Return what the verdict says nothing of, in words."""
-    rows = validation.rows
-    verdicts = validation.verdicts
-    words = ["rows from another source than these"]
+def _not_tested(v: Validation, left_out: Any) -> list[str]:
+    """Return what the results say nothing of."""
+    rows = v.rows
+    said = ["rows from another source than these"]
     if rows.time is None:
-        words.append("drift: no times were given")
+        said.append("change over time")
     if len(rows.names) == 1:
-        words.append("inputs: no feature was given")
+        said.append("features: none was given")
     if left_out:
-        words.append(f"columns left out: {listed(list(left_out), 6)}")
-    if "joint" in verdicts and not verdicts["joint"].counts:
-        words.append("combinations of columns: too few rows")
-    if validation.claim == "u":
-        words.append("intervals")
-    if validation.claim == "intervals":
-        words.append("the size of u")
+        said.append(f"columns not used: {listed(list(left_out), 6)}")
+    combinations = v.checks.get("combinations")
+    if combinations is not None and combinations.result == "not tested":
+        said.append("combinations of columns: too few rows")
+    if v.scope == "u":
+        said.append("intervals")
+    if v.scope == "intervals":
+        said.append("the size of u")
     if rows.groups is None:
-        words.append("whether rows are independent: no groups were given")
-    return words
+        said.append("whether rows are independent: no groups were given")
+    return said
 
 
 def _plain(value: Any) -> Any:
@@ -263,18 +268,17 @@ def write_card(
     path: str | os.PathLike[str],
     validation: Validation,
     *,
-    before: Validation | None = None,
     recalibrator: Any = None,
     title: str = CARD_TITLE,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a card, whole or not at all: one page with the evidence and its hash.
+    """Write a card, whole or not at all: one page with the results and their hash.
 
     Parameters
     ----------
     path : path-like
         A file that ends in .html, .md or .json.
-    validation, before, recalibrator, title, about
+    validation, recalibrator, title, about
         As for :func:`card_of`.
 
     Examples
@@ -295,13 +299,12 @@ def write_card(
             "Name the card after what shall read it."
         )
         raise InvalidInputError(msg, "ending")
-    how: dict[str, Any] = {"before": before, "recalibrator": recalibrator}
-    card = card_of(validation, **how, title=title, about=about)
+    card = card_of(validation, recalibrator=recalibrator, title=title, about=about)
 
     # a page has pictures, whose hashes the card holds, too
     pictures = {}
     if ending in (".html", ".htm"):
-        pictures = _drawn(validation, before)
+        pictures = _drawn(validation)
         hashes = {}
         for name, svg in pictures.items():
             hashes[name] = hashlib.sha256(svg.encode()).hexdigest()
@@ -311,27 +314,13 @@ def write_card(
     write_text(place, card_text(card, ending, pictures))
 
 
-def _drawn(validation: Validation, before: Validation | None) -> dict[str, str]:
-    """Return the pictures of a card as SVG."""
-    from .. import plots
+def _drawn(v: Validation) -> dict[str, str]:
+    """Return the pictures of a card as SVG: along u, and along the worst feature."""
+    from . import pictures
 
-    stages = (validation,) if before is None else (before, validation)
-    pictures = {}
-    sketches = (
-        ("certificate", (5.6, 3.3), plots.certificate, "How right, how finely"),
-        ("tenths", (3.6, 3.2), plots.tenths, "Error against u, in tenths"),
-    )
-    with plots.drawing() as new_figure:
-        for name, size, paint, title in sketches:
-            figure = new_figure(size)
-            paint(*stages, ax=figure.subplots())
-            pictures[name] = plots.svg(
-                figure,
-                key=f"card-{name}",
-                title=title,
-                description=validation.headline,
-            )
-    return pictures
+    names = ("by_u", "by_feature")
+    drawn = pictures.draw(pictures.factors(v)[:2])
+    return {name: each.svg for name, each in zip(names, drawn, strict=False)}
 
 
 def card_text(card: Mapping[str, Any], ending: str, pictures: Mapping[str, str]) -> str:
@@ -346,17 +335,11 @@ def card_text(card: Mapping[str, Any], ending: str, pictures: Mapping[str, str])
         .get_template(f"card.{kind}.jinja")
         .render(
             card=card,
-            last=card["judged"],
+            last=card["results"],
             before=card["before"],
             pictures=pictures,
             data=Markup(_without_markup(card)),
             place=JSON_ID,
-            mark=MARKS_ON_PAGE[card["judged"]["answer"]],
-            curves=_curves(card),
-            held=_held(card),
-            worst=_worst(card["judged"]),
-            number=_number,
-            shown={k: FINENESS_NAMES[k] for k in DRAWN_FINENESSES},
             metrics=_metrics(card),
         )
     )
@@ -371,90 +354,16 @@ def _without_markup(card: Mapping[str, Any]) -> str:
     return text
 
 
-def _curves(card: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """Return T by fineness, of each stage and of a perfect u, in words."""
-    before = card["before"]
-    curve = card["judged"]["curve"]
-    rows = []
-    if before is not None:
-        rows.append(("before", _cells(before["curve"], "at_most")))
-    rows.append(("u" if before is None else "recalibrated", _cells(curve, "at_most")))
-    rows.append(("a perfect u, as many rows", _cells(curve, "perfect")))
-    return rows
-
-
-def _cells(curve: Mapping[str, Any], end: str) -> list[str]:
-    """Return one end of a curve by fineness; nothing where rows are too few."""
-    cells = []
-    for fineness in DRAWN_FINENESSES:
-        ends = curve.get(str(fineness))
-        cells.append("" if ends is None else _number(ends[end], up=True))
-    return cells
-
-
-def _held(card: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what intervals hold, by what they claim."""
-    after = card["judged"]["evidence"]["held"]
-    before = (card["before"] or card["judged"])["evidence"]["held"]
-    rows = []
-    for level, share in after.items():
-        was = before[level]["value"]
-        rows.append({"level": float(level), "before": was, **share})
-    return rows
-
-
-def _worst(findings: Mapping[str, Any]) -> str:
-    """Return the region that may be off by most, in words."""
-    regions = []
-    for name, verdict in findings["verdicts"].items():
-        region = verdict["worst"]
-        is_of_size = name not in ("bias", "coverage", "average")
-        # an estimate that is no number is text in a card
-        if is_of_size and region is not None and isinstance(region["estimate"], float):
-            regions.append(region)
-    if not regions:
-        return "no region was looked at"
-
-    def off_by(region: Mapping[str, Any]) -> float:
-        return abs(math.log(max(region["estimate"], 1e-9)))
-
-    worst = max(regions, key=off_by)
-    low = _number(worst["low"])
-    high = _number(worst["high"])
-    return (
-        f"{worst['where']} ({worst['n_rows']:,} rows): factor "
-        f"{_number(worst['estimate'])} [{low}, {high}]"
-    )
-
-
 def _metrics(card: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the numbers that model hubs read, by type and name."""
-    judged = card["judged"]
-    evidence = judged["evidence"]
-    values = [("certified_tolerance", "T, in every fifth of the rows", judged["T"])]
-    for level, share in evidence["held"].items():
-        percent = f"{100 * float(level):g}"
-        values.append((f"coverage_{percent}", f"{percent} % hold", share["value"]))
-    values.append(("crps", "CRPS", evidence["crps"]["value"]))
-
+    summary = card["results"]["summary"]
     metrics = []
-    for kind, name, value in values:
-        if isinstance(value, int | float):  # not text, which stands for infinity
+    for name, value in summary.items():
+        is_number = isinstance(value, int | float)  # not text, which is infinite
+        if is_number and not name.endswith(("_low", "_high")) and name != "rows":
+            kind = name.lower().replace(" ", "_")
             metrics.append({"type": kind, "name": name, "value": value})
     return metrics
-
-
-def _number(value: Any, *, up: bool = False) -> str:
-    """Return a number with three digits; limits are rounded up.
-
-    >>> _number(1.0721, up=True), _number(0.93812), _number("inf")
-    ('1.08', '0.938', '∞')
-    """
-    if not isinstance(value, int | float):
-        return str(value).replace("inf", "∞")
-    if up and 1 <= value < 10:
-        return f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
-    return f"{value:.3g}"
 
 
 # -- reading and verifying -------------------------------------------------------------
@@ -530,7 +439,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
     card = parse_json(carried) if carried.strip() else None
     if not isinstance(card, dict) or card.get("sigmascale_card") != CARD_FORMAT:
         msg = (
-            f"{path.name} holds no card of sigmascale, or one of another format. Was "
+            f"{path.name} is no card of sigmascale, or one of another format. Was "
             "the file cut short? Cards are made by `sigmascale check --card`."
         )
         raise DamagedFileError(msg, "card")
@@ -546,7 +455,6 @@ def verify_card(
     path: str | os.PathLike[str],
     validation: Validation,
     *,
-    before: Validation | None = None,
     recalibrator: Any = None,
 ) -> tuple[str, ...]:
     """Return in what a card differs from what was found now; nothing if it is right.
@@ -556,9 +464,8 @@ def verify_card(
     path : path-like
         The card.
     validation : Validation
-        What :func:`sigmascale.validate` finds of the rows that are at hand.
-    before : Validation, optional
-        The same before they were recalibrated, if the card has it.
+        What :func:`sigmascale.validate` finds of the rows that are at hand, with their
+        `before` if the card has it.
     recalibrator : Recalibrator, optional
         What recalibrates them.
 
@@ -575,12 +482,12 @@ def verify_card(
     >>> p = ss.datasets.load_diabetes().test
     >>> ss.validate(p).card(path)
     >>> ss.report.verify_card(path, ss.validate(p.with_y_std(2 * p.y_std)))[0]
-    'Other rows: the card judged 221, these are 221 others.'
+    'Other rows: the card tested 221, these are 221 others.'
     """
     place = Path(path)
     text, card = _read(place)
     edited = _edited(place, text, card)
-    other_data = _other_data(card, validation, before, recalibrator)
+    other_data = _other_data(card, validation, recalibrator)
     return (*edited, *other_data)
 
 
@@ -613,21 +520,20 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
 def _other_data(
     card: Mapping[str, Any],
     validation: Validation,
-    before: Validation | None,
     recalibrator: Any,
 ) -> Iterator[str]:
     """Yield how rows, recalibrator and numbers differ from those of a card."""
     about = {"seed": card.get("seed"), "left_out": ()}
-    now = card_of(validation, before=before, recalibrator=recalibrator, about=about)
+    now = card_of(validation, recalibrator=recalibrator, about=about)
     data = now["data"]
     if _at(card, "data", "columns") != data["columns"]:
         were = listed(card["data"]["columns"], 6)
         are = listed(data["columns"], 6)
-        yield f"Other columns: the card judged {were}; these are {are}."
+        yield f"Other columns: the card tested {were}; these are {are}."
     elif _at(card, "data", "rows_sha256") != data["rows_sha256"]:
         n_then = card["data"]["n_rows"]
         n_now = data["n_rows"]
-        yield f"Other rows: the card judged {n_then:,}, these are {n_now:,} others."
+        yield f"Other rows: the card tested {n_then:,}, these are {n_now:,} others."
     if _at(card, "recalibrator", "sha256") != _at(now, "recalibrator", "sha256"):
         yield "Another recalibrator than that of the card, or none."
     differences = list(_differences(card, now))
@@ -646,7 +552,7 @@ def _at(card: Mapping[str, Any], *path: str) -> Any:
 
 def _differences(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield which numbers and words of a card are found to be others now."""
-    for part in ("judged", "before", "for_a_paper"):
+    for part in ("results", "before", "for_a_paper"):
         of_card = dict(_leaves(card.get(part), part))
         of_now = dict(_leaves(now[part], part))
         for place in of_card | of_now:
@@ -673,53 +579,3 @@ def _is_same(was: Any, now_is: Any) -> bool:
     if are_numbers and not isinstance(was, bool):
         return math.isclose(was, now_is, rel_tol=SAME_NUMBER, abs_tol=1e-12)
     return bool(was == now_is)
-
-
-# -- the badge -------------------------------------------------------------------------
-
-LETTER_OF_BADGE = 7  # pixels that a letter takes
-BADGE_COLOURS = {"yes": "#00643f", "no": "#a82a00", "cannot tell": "#6b5300"}
-
-
-def badge(validation: Validation) -> str:
-    """Return a badge as SVG: how right u is, in a few words.
-
-    Parameters
-    ----------
-    validation : Validation
-        What :func:`sigmascale.validate` found.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import sigmascale as ss
-    >>> "u right to within" in ss.report.badge(
-    ...     ss.validate(ss.datasets.load_diabetes().test)
-    ... )
-    True
-    """
-    # two fields: what is right, and to within how much
-    name = "intervals" if validation.claim == "intervals" else "u"
-    left = f"{name} right to within"
-    T = validation.T
-    right = f"{math.ceil(100 * T - 1e-6) / 100:.2f}×" if T < 10 else "cannot tell"
-    left_width = LETTER_OF_BADGE * len(left) + 12
-    right_width = LETTER_OF_BADGE * len(right) + 12
-
-    colour = BADGE_COLOURS[validation.answer]
-    words = html.escape(f"{left} {right}: {validation.answer}")
-    text = 'y="14" text-anchor="middle" fill="#fff"'
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" '
-        f'width="{left_width + right_width}" height="20" '
-        f'role="img" aria-label="{words}"><title>{words}</title>'
-        f'<rect width="{left_width}" height="20" fill="#444"/>'
-        f'<rect x="{left_width}" width="{right_width}" height="20" fill="{colour}"/>'
-        '<g font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="{left_width / 2:g}" {text}>{html.escape(left)}</text>'
-        f'<text x="{left_width + right_width / 2:g}" {text}>'
-        f"{html.escape(right)}</text></g></svg>\n"
-    )

@@ -12,38 +12,42 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .. import scores
+from .._support import numerals
 from .._support.files import write_text
 from .._support.text import listed, quoted, shorten, visible
 from .._support.version import __version__
 from ..exceptions import InvalidInputError
-from ..predictions.diagnostics import repeats_found
+from ..validation import words
 from ..validation.validation import Validation
 
-# The sign, and the class of the page's style sheet. A word stands beside the sign.
-MARKS_ON_PAGE = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
-LESSER = ("ENCE_", "UCE_")  # scores that few ask for
-MEANINGS = {
-    "CRPS": "of whole distributions, in the unit of the error",
-    "NLL": "of normal errors; lower is better",
-    "ZMS": "⟨Z²⟩, the mean of z²",
-    "S_cal": "|ln ⟨Z²⟩|: average",
-    "S_u": "in bins of u: consistency",
-    "S_tot": "S_cal + S_u + those of the features",
-    "f_v": "share of bins whose 95 % interval of ⟨Z²⟩ holds 1",
-}
+LESSER = ("S_", "ENCE_", "UCE_", "f_v_")  # scores of bins
 FEW_FOR_FAULTS = 1000
-TITLE = "Are these uncertainties right?"
+TITLE = "Are these uncertainties calibrated?"
+KINDS = {"Calibrated": "good", "Recalibration helped": "good"}
+KINDS |= {"Inconclusive": "unsure", "No gain from recalibration": "unsure"}
+
+
+@dataclass(frozen=True)
+class Box:
+    """A result in a few words, which the page shows first."""
+
+    stage: str
+    word: str
+    rest: str
+    numbers: str
+
+    @property
+    def kind(self) -> str:
+        """The class of the style sheet."""
+        return KINDS.get(self.word, "bad")
 
 
 def report_html(
-    before: Validation,
-    after: Validation | None = None,
+    validation: Validation,
     *,
     title: str = TITLE,
     recalibrator: Any = None,
+    steps: Sequence[str] | None = None,
 ) -> str:
     """Return a report on the uncertainties of a set as one HTML page.
 
@@ -53,15 +57,15 @@ def report_html(
 
     Parameters
     ----------
-    before : Validation
-        What :func:`sigmascale.validate` found of the predictions as they are.
-    after : Validation, optional
-        The same of these rows as a recalibrator makes them: the report then shows
+    validation : Validation
+        What :func:`sigmascale.validate` found; with its `before`, the report shows
         before and after.
     title : str, optional
         The title.
     recalibrator : Recalibrator, optional
-        What made them, fitted: the report says what it has learned.
+        What recalibrated the rows, fitted: the report describes it.
+    steps : sequence of str, optional
+        What to do next; by default in Python.
 
     Returns
     -------
@@ -75,73 +79,60 @@ def report_html(
     >>> page.startswith("<!DOCTYPE html>"), "As they came" in page
     (True, True)
     """
-    _check(before, after, title, recalibrator)
+    _check(validation, title, recalibrator)
     from . import pictures
 
-    last = after or before
-    stages = [before] if after is None else [before, after]
+    # all pictures, drawn in one go
+    v = validation
+    along = pictures.factors(v)
+    drawn = pictures.draw([*along, *pictures.others(v)])
+    first, rest = drawn[:2], drawn[2 : len(along)]
 
-    # all pictures, drawn in one go: each kind takes its own again
-    along = pictures.along(before, after)
-    others = pictures.others(before, after)
-    first_two = [pictures.certificate(before, after), pictures.forest(before, after)]
-    certificate, forest, *drawn = pictures.draw([*first_two, *along, *others])
-
-    # verdicts that are shown, and those of further features, which are folded away
-    names = pictures.shown(before, after)
-    shown = [last.verdicts[name] for name in names]
-    folded = [v for name, v in last.verdicts.items() if name not in names]
-
-    # scores, and those that few ask for, which are folded away, too
-    scores_before_after = score_rows(stages)
-    lesser = (*LESSER, *(f"S_{verdict.name}" for verdict in folded))
-    main_rows: list[Row] = []
-    lesser_rows: list[Row] = []
-    for row in scores_before_after:
-        if row.name.startswith(lesser):
-            lesser_rows.append(row)
-        else:
-            main_rows.append(row)
-
+    stages = [("", v)] if v.before is None else [("Before", v.before), ("After", v)]
     template = environment().get_template("page.html.jinja")
     page: str = template.render(
         title=title,
         version=__version__,
-        marks=MARKS_ON_PAGE,
-        headline=before.headline if after is None else after.compared_with(before),
-        before=before,
-        after=after,
-        last=last,
-        stages=["value"] if after is None else ["before", "after"],
-        certificate=certificate,
-        forest=forest,
-        along=drawn[: len(along)],
+        facts=words.facts(v),
+        boxes=boxes(v),
+        first=first,
+        results=[(stage, words.tables(x)) for stage, x in stages],
+        statements=words.statements(v, with_cost=v.before is None),
+        steps=[*map(str, v.next_steps)] if steps is None else steps,
+        over_time=_over_time(v),
+        along=rest,
         others=drawn[len(along) :],
-        shown=shown,
-        rest=folded,
-        facts=_facts(last),
-        over_time=_over_time(last),
-        within=_within(stages),
-        learned=_learned(recalibrator),
-        score_rows=main_rows,
-        lesser_rows=lesser_rows,
-        tail_rows=tail_rows(stages),
-        cautions=[*_cautions(before, after, recalibrator)],
-        tolerance=f"{last.tolerance:g}",
-        confidence=percent(last.confidence),
-        scan_rate=percent(2 * (1 - last.confidence)),
-        clusters=_clusters(last),
+        fitted=[] if recalibrator is None else recalibrator.describe().split("\n"),
+        stages=[stage or "estimate" for stage, _ in stages],
+        numbers=_numbers([x for _, x in stages]),
+        score_rows=score_rows([x for _, x in stages]),
+        cautions=[*_cautions(v, recalibrator)],
+        confidence=numerals.level(v.confidence),
+        clusters=_clusters(v),
     )
     return page
 
 
+def boxes(v: Validation) -> list[Box]:
+    """Return the results that the page shows first: before, after and the effect."""
+    if v.before is None or v.change is None:
+        return [Box("", *words.outcome(v), words.in_short(v))]
+    was, now = numerals.alike(v.change.before, v.change.after)
+    change = f"{v.change.score} {was} before, {now} after"
+    return [
+        Box("Before recalibration", *words.outcome(v.before), words.in_short(v.before)),
+        Box("After recalibration", *words.outcome(v), words.in_short(v)),
+        Box("Effect, paired on the same rows", *words.effect(v.change), change),
+    ]
+
+
 def write_report(
     path: str | os.PathLike[str],
-    before: Validation,
-    after: Validation | None = None,
+    validation: Validation,
     *,
     title: str = TITLE,
     recalibrator: Any = None,
+    steps: Sequence[str] | None = None,
 ) -> None:
     """Write the page of :func:`report_html` to a file, whole or not at all.
 
@@ -149,7 +140,7 @@ def write_report(
     ----------
     path : path-like
         Where to write; an existing file is replaced.
-    before, after, title, recalibrator
+    validation, title, recalibrator, steps
         As for :func:`report_html`.
 
     Examples
@@ -162,32 +153,24 @@ def write_report(
     >>> path.stat().st_size > 10_000
     True
     """
-    page = report_html(before, after, title=title, recalibrator=recalibrator)
+    how: dict[str, Any] = {"title": title, "recalibrator": recalibrator}
+    page = report_html(validation, **how, steps=steps)
     write_text(Path(path), page)
 
 
-def _check(before: Any, after: Any, title: Any, recalibrator: Any) -> None:
-    """Refuse what is no verdict, or a verdict on other rows."""
-    for name, given in (("before", before), ("after", after)):
-        is_left_out = name == "after" and not given
-        if not isinstance(given, Validation) and not is_left_out:
-            msg = (
-                f"`{name}` must be what ss.validate returns; found "
-                f"{type(given).__name__}. Call ss.validate(p) first."
-            )
-            raise InvalidInputError(msg)
+def _check(validation: Any, title: Any, recalibrator: Any) -> None:
+    """Refuse what is no result of a validation."""
+    if not isinstance(validation, Validation):
+        msg = (
+            "`validation` must be what ss.validate returns; found "
+            f"{type(validation).__name__}. Call ss.validate(p) first."
+        )
+        raise InvalidInputError(msg)
     if not isinstance(title, str):
         msg = f"`title` must be text; found {quoted(title)}."
         raise InvalidInputError(msg)
     if recalibrator is not None and not hasattr(recalibrator, "scale_"):
         msg = f"`recalibrator` must be a fitted one; found {quoted(recalibrator)}."
-        raise InvalidInputError(msg)
-    if after is not None and not _same_rows(before.rows, after.rows):
-        msg = (
-            "`after` must be the verdicts on the rows of `before` with other "
-            "uncertainties; found other rows or features. Call ss.validate on p and on "
-            "recalibrator.apply(p)."
-        )
         raise InvalidInputError(msg)
     try:
         for package in ("jinja2", "matplotlib"):
@@ -195,19 +178,6 @@ def _check(before: Any, after: Any, title: Any, recalibrator: Any) -> None:
     except ImportError as problem:
         msg = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
         raise ImportError(msg) from problem
-
-
-def _same_rows(before: Any, after: Any) -> bool:
-    """Return whether two sets have equal features and truths, in whatever order.
-
-    Uncertainties, and with the bias errors, are what recalibration changes.
-    """
-    if before.names != after.names or before.n_rows != after.n_rows:
-        return False
-    pairs = list(zip(before.columns[1:], after.columns[1:], strict=True))
-    if before.y_true is not None and after.y_true is not None:
-        pairs.append((before.y_true, after.y_true))
-    return all(np.array_equal(np.sort(was), np.sort(now)) for was, now in pairs)
 
 
 def environment(*, markdown: bool = False) -> Any:
@@ -259,49 +229,18 @@ def in_markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|#$~])", r"\\\1", escaped)
 
 
-def _facts(last: Validation) -> str:
-    """Return the size of the set, and by what it was judged, in a line."""
-    rows = last.rows
-    parts = [f"{rows.n_rows:,} rows"]
-    if rows.groups is not None:
-        parts.append(f"{int(rows.groups.max()) + 1:,} groups")
-    if rows.weights is not None:
-        parts.append(f"weighted ({rows.n_effective:,.0f} rows in effect)")
-    parts.append(f"features: {listed(rows.names[1:], 6) or 'none'}")
-    parts.append(f"tolerance {last.tolerance:g}")
-    return " · ".join(parts)
-
-
-def _within(stages: list[Validation]) -> str:
-    """Return what the 95 % intervals that are claimed hold."""
-    rows = stages[-1].rows
-    of = "normal" if rows.shape is None else "given"
-    if rows.distributions is not None:
-        of = "learned"
-    what = "balls (errors are vectors)" if rows.is_vector else "intervals"
-    words = f"The 95\u00a0% {what} of the {of} distributions hold"
-    held = [percent(stage.scores.coverage[0.95]) for stage in stages]
-    before = f" ({held[0]} before)" if len(stages) > 1 else ""
-    return f"{words} {held[-1]} of the truths{before}."
-
-
-def _over_time(last: Validation) -> str:
+def _over_time(v: Validation) -> str:
     """Return whether anything has changed over time, where times are known."""
-    if last.rows.time is None:
+    if v.rows.time is None:
         return ""
     from ..monitoring import over_time
 
-    return f"Over time: {over_time(last.rows, confidence=last.confidence).state.words}"
+    return over_time(v.rows, confidence=v.confidence).state.words
 
 
-def _learned(recalibrator: Any) -> list[str]:
-    """Return what a recalibrator says of itself."""
-    return [] if recalibrator is None else recalibrator.describe().split("\n")
-
-
-def _clusters(last: Validation) -> str:
+def _clusters(v: Validation) -> str:
     """Return what was taken to be independent."""
-    if last.rows.groups is not None:
+    if v.rows.groups is not None:
         return "Rows of a group were kept together; groups were taken as independent."
     return "No groups were given: rows were taken as independent."
 
@@ -309,50 +248,38 @@ def _clusters(last: Validation) -> str:
 # -- what not to conclude --------------------------------------------------------------
 
 
-def _cautions(
-    before: Validation, after: Validation | None, recalibrator: Any
-) -> Iterator[str]:
+def _cautions(v: Validation, recalibrator: Any) -> Iterator[str]:
     """Yield what a reader should not conclude, the gravest first."""
-    last = after or before
-    rows = last.rows
+    rows = v.rows
     if rows.distributions is not None and (share := rows.distributions.fitted_share):
         yield (
-            f"That recalibration does as well on other rows: {percent(share)} of the "
-            "judged rows were fitted, so that all that is said of “after” is too good."
+            f"That recalibration does as well on other rows: {numerals.percent(share)} "
+            "of the rows were used in the fit, so that results after it are too good."
         )
-    elif after is not None and recalibrator is None:
+    elif v.before is not None and recalibrator is None:
         yield (
-            "That recalibration does as well on other rows: this report was not told "
-            "what was learned, and from which rows. If the judged rows are among them, "
-            "all that is said of “after” is too good."
-        )
-    if rows.groups is None and (words := repeats_found(rows)):
-        yield (
-            f"That rows are independent: they look like repeats ({words}), and no "
-            "groups were given, so that a “no” comes too easily. Judge again with "
-            "groups."
+            "That recalibration does as well on other rows: this report does not know "
+            "which rows were used in the fit. If these are among them, results after "
+            "it are too good."
         )
     if rows.n_rows < FEW_FOR_FAULTS:
         yield f"That there is no fault where none was found in {rows.n_rows:,} rows."
-    if after is not None and after.scores.nll > before.scores.nll:
-        yield "That u became better: the likelihood is worse after recalibration."
     if len(rows.names) == 1:
         yield (
-            "That u is right for every kind of input: no feature was looked at. Right "
-            "at every level, u can be too small for some inputs and too large for "
-            "others."
+            "That u is calibrated for every subgroup of features: none was given. u "
+            "can be too small for some inputs and too large for others."
         )
     fitted_features = getattr(recalibrator, "names_", ())[1:]
-    not_judged = [name for name in fitted_features if name not in rows.names]
-    if not_judged:
+    not_tested = [name for name in fitted_features if name not in rows.names]
+    if not_tested:
         yield (
-            f"Anything about {listed(not_judged)}: the recalibrator knows it, and it "
-            "was not judged."
+            f"Anything about {listed(not_tested)}: the recalibrator uses it, and it "
+            "was not tested."
         )
     yield (
-        "That a “yes” is a proof for features that nobody recorded, for data of "
-        "another kind, or for methods that were chosen by these very rows. Nor is "
-        "right useful: u can be right and large; CRPS tells."
+        "That a pass holds for features that nobody recorded, for data of another "
+        "kind, or for methods that were chosen by these very rows. Nor is calibrated "
+        "useful: u can be calibrated and large; CRPS tells."
     )
 
 
@@ -361,102 +288,37 @@ def _cautions(
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its name, a note below the name, and its cells."""
+    """A line of a table: its name and its cells."""
 
     name: str
-    note: str
     cells: tuple[str, ...]
 
 
-def number(value: float) -> str:
-    """Return a score with three significant digits.
-
-    >>> number(0.12345), number(0.0), number(12345.6), number(float("inf"))
-    ('0.123', '0', '1.23e+04', '∞')
-    """
-    return f"{value:.3g}".replace("inf", "∞")
-
-
-def percent(share: float) -> str:
-    r"""Return a share in per cent, with a space at which no line breaks.
-
-    >>> percent(0.9512)
-    '95.1\xa0%'
-    """
-    return f"{100 * share:.3g}\u00a0%"
-
-
-def score_rows(stages: Sequence[Validation]) -> list[Row]:
-    """Return scores before and after, and what perfectly calibrated rows would have."""
-    cards = [stage.scores for stage in stages]
+def _numbers(stages: Sequence[Validation]) -> list[Row]:
+    """Return the numbers of a table of a paper, with their limits."""
+    tables = [stage.summary().rows() for stage in stages]
+    names = dict.fromkeys(name for table in tables for name in table)
     rows = []
-    for name in cards[-1].to_dict():
-        if name.startswith("within_"):
-            rows.append(_coverage_row(name, cards))
-        elif name.startswith("f_v_"):
-            rows += _fraction_rows(name, cards)
-        else:
-            cells = (*(number(card[name]) for card in cards), _calibrated(name, cards))
-            rows.append(Row(shorten(name, 60), MEANINGS.get(name, ""), cells))
-
-    # by the first word; all others stay in their order
-    order = {"CRPS": 0, "held": 1, "NLL": 2}
-    rows.sort(key=lambda row: order.get(row.name.split()[0], 3))
+    for name in names:
+        rows.append(Row(name, tuple(table.get(name, "") for table in tables)))
     return rows
 
 
-def _calibrated(name: str, cards: Sequence[scores.Scorecard]) -> str:
-    """Return what a score of perfectly calibrated rows would be, with its spread."""
+def score_rows(stages: Sequence[Validation]) -> list[Row]:
+    """Return scores of bins, and what perfectly calibrated rows would have."""
+    cards = [stage.scores for stage in stages]
     reference = cards[-1].reference
-    mean = reference.mean.get(name, math.nan)
-    if not math.isfinite(mean):
-        return ""
-    return f"{number(mean)} ± {reference.sd[name]:.2g}"
-
-
-def _coverage_row(name: str, cards: Sequence[scores.Scorecard]) -> Row:
-    """Return the row of what intervals of one level hold."""
-    level = float(name.removeprefix("within_")) / 100
-    cells = (*(percent(card[name]) for card in cards), percent(level))
-    return Row(f"held by intervals of {percent(level)}", "", cells)
-
-
-def _fraction_rows(name: str, cards: Sequence[scores.Scorecard]) -> list[Row]:
-    """Return the row of a fraction of valid bins, if there is one in all columns.
-
-    Limits stand within its cells.
-    """
-    variable = name.removeprefix("f_v_")
-    if any(variable not in card.valid for card in cards):
-        return []
-    cells = (*(str(card.valid[variable]) for card in cards), _calibrated(name, cards))
-    return [Row(shorten(name, 60), MEANINGS["f_v"], cells)]
-
-
-def tail_rows(stages: Sequence[Validation]) -> list[Row]:
-    """Return the statistics that heavy tails spoil, and how heavy they are.
-
-    The share of errors within 1.96 u is not among them: the page says it, once.
-    """
-    try:
-        tails = [scores.tails(stage.rows) for stage in stages]
-    except InvalidInputError:  # of vectors, few rows, or errors that are all 0
-        return []
-
-    def row(name: str, note: str, attribute: str, right: str) -> Row:
-        cells = []
-        for of_stage in tails:
-            value = getattr(of_stage, attribute)
-            if isinstance(value, float):
-                cells.append(number(value))
-            else:  # with its interval
-                limits = f"[{number(value.low)}, {number(value.high)}]"
-                cells.append(f"{number(value.value)} {limits}")
-        return Row(name, note, (*cells, right))
-
-    return [
-        row("RCE", "(RMV − RMSE) / RMV, with its interval", "rce", "0"),
-        row("ZMS", "with its interval", "zms", "1"),
-        row("ν", "degrees of freedom of Student's t for z", "nu", "above 4"),
-        row("skewness of z²", "above 0.8, a few rows decide", "skewness_z2", ""),
-    ]
+    rows = []
+    for name in cards[-1].to_dict():
+        if not name.startswith(LESSER) or name.endswith(("_low", "_high")):
+            continue
+        if any(name not in card.to_dict() for card in cards):
+            continue
+        cells = [numerals.number(card[name]) for card in cards]
+        mean = reference.mean.get(name, math.nan)
+        target = ""
+        if math.isfinite(mean):
+            sd = numerals.number(reference.sd[name], 2)
+            target = f"{numerals.number(mean)} ± {sd}"
+        rows.append(Row(shorten(name, 60), (*cells, target)))
+    return rows

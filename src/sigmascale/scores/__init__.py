@@ -21,7 +21,6 @@ from .curves import (
     pit_histogram,
     reliability_diagram,
 )
-from .facts import Evidence, Tenth, evidence
 from .numbers import (
     calibration_error,
     coverage,
@@ -37,20 +36,20 @@ from .numbers import (
     zms,
 )
 from .scorecard import Scorecard, scorecard
+from .summary import Summary, summary
 
 __all__ = [
     "BinStudy",
     "CalibrationCurve",
     "ConfidenceCurve",
-    "Evidence",
     "GroupCorrelation",
     "LocalStatistics",
     "PITHistogram",
     "ReferenceScores",
     "ReliabilityDiagram",
     "Scorecard",
+    "Summary",
     "Tails",
-    "Tenth",
     "bin_study",
     "calibration_curve",
     "calibration_error",
@@ -59,7 +58,6 @@ __all__ = [
     "crps",
     "ence",
     "energy_score",
-    "evidence",
     "group_correlation",
     "interval_score",
     "local_calibration_error",
@@ -71,6 +69,7 @@ __all__ = [
     "reliability_diagram",
     "scorecard",
     "sharpness",
+    "summary",
     "tails",
     "uce",
     "zms",

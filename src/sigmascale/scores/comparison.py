@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .._support import numerals
 from .._support.checks import Floats, check_fraction
 from .._support.notices import quiet
-from .._support.numerals import fixed, number
 from .._support.render import Cells, Result, html_table, text_table
 from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
@@ -26,7 +26,7 @@ TITLES = {
     "energy_score": "energy score",
     "nll": "NLL",
     "interval_score": "interval score",
-    "coverage": "95 % hold",
+    "coverage": "95 % cover",
 }
 _SAME = 1e-9  # relative, by which truths and scores may differ and be the same
 
@@ -75,65 +75,84 @@ class Comparison(Result):
 
     @property
     def sentence(self) -> str:
-        """Which is better, as far as that can be told."""
+        """Which is best, and which are not significantly worse."""
         by = TITLES[self.main]
         best = shorten(self.best, 40)
+        if not self.alike:
+            return f"Best by {by}: {best}."
         if len(self.alike) == len(self.names) - 1:
-            return (
-                f"By {by}, it cannot be told which is better: {best} has the lowest, "
-                "perhaps by chance."
-            )
+            return f"No significant difference by {by}; {best} has the lowest."
         alike = listed(shorten(name, 40) for name in self.alike)
-        but = f"; it cannot be told from {alike}" if self.alike else ""
-        return f"By {by}, {best} is best{but}."
+        return f"Best by {by}: {best}, not significantly better than {alike}."
 
     def answer(self, name: str) -> str:
-        """Whether one is "better" or "worse" than the first, or "cannot tell"."""
+        """Whether one is "better" or "worse" than the first, or "inconclusive"."""
         difference = self.differences[name][self.main]
         if difference.high < 0:
             return "better"
-        return "worse" if difference.low > 0 else "cannot tell"
+        return "worse" if difference.low > 0 else "inconclusive"
+
+    def change(self, name: str) -> Estimate:
+        """Return the relative change of the main score against the first."""
+        x = self.differences[name][self.main]
+        unit = self.scores[self.names[0]][self.main] or 1.0
+        return Estimate(x.value / unit, x.low / unit, x.high / unit, x.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, with the answer of each and the sentence."""
         answers = {name: self.answer(name) for name in self.differences}
         return super().to_dict() | {"answers": answers, "sentence": self.sentence}
 
-    def _cells(self) -> Cells:
-        scored = list(self.scores[self.names[0]])  # coverage is the last
+    def _cells(self, **columns: Mapping[str, str]) -> Cells:
+        scored = self.scores[self.names[0]]
+        others = [score for score in ("coverage", "interval_score") if score in scored]
+        level = numerals.level(self.confidence)
+        header = [f"{TITLES[self.main]} change [{level} limits]"]
+        header += [TITLES[score] for score in others]
         rows = []
         for name, scores in self.scores.items():
-            numbers = [number(scores[score], 4) for score in scored[:-1]]
-            held = fixed(100 * scores["coverage"], 1)
-            rows.append([shorten(name, 30), *numbers, held])
-        return ["", *(TITLES[score] for score in scored)], rows
-
-    def _paired(self) -> Cells:
-        """Return the differences to the first, as a table."""
-        rows = []
-        for name, differences in self.differences.items():
-            signed = [difference.signed for difference in differences.values()]
-            rows.append([shorten(name, 30), *signed[:2], self.answer(name)])
-        against = f"against {shorten(self.names[0], 20)}"
-        by = TITLES[self.main]
-        return [against, by, TITLES["nll"], f"by {by}"], rows
+            cells = [""]
+            if name in self.differences:
+                x = self.change(name)
+                cells = [numerals.change(x.value, x.low, x.high)]
+            for score in others:
+                words = numerals.percent(scores[score], 1)
+                if score != "coverage":
+                    words = numerals.number(scores[score])
+                cells.append(words)
+            cells += [column.get(name, "") for column in columns.values()]
+            rows.append([shorten(name, 30), *cells])
+        return ["", *header, *columns], rows
 
     @property
-    def _intervals(self) -> str:
-        """What stands over the paired differences."""
-        share = f"{100 * self.confidence:g} %"
-        return f"Paired differences, with {share} intervals that count {self.units}:"
+    def _head(self) -> str:
+        """What stands over the table."""
+        first = self.names[0]
+        score = numerals.number(self.scores[first][self.main])
+        return (
+            f"{TITLES[self.main]} of {shorten(first, 30)}: {score}; lower is better. "
+            f"Changes are paired, by {self.units}."
+        )
+
+    def text(self, columns: Mapping[str, Mapping[str, str]] | None = None) -> str:
+        """Return what is printed, with further columns.
+
+        Parameters
+        ----------
+        columns : dict of str to dict of str to str, optional
+            Cells by the head of the column, and by name.
+        """
+        table = text_table(*self._cells(**(columns or {})))
+        head = fill(self._head, WIDTH)
+        return f"{head}\n\n{table}\n\n{fill(self.sentence, WIDTH)}"
 
     def __str__(self) -> str:
-        """Return scores, paired differences, and what can be told from them."""
-        paired = f"{self._intervals}\n{text_table(*self._paired())}"
-        return f"{super().__str__()}\n\n{paired}\n\n{fill(self.sentence, WIDTH)}"
+        """Return scores, paired changes, and which is best."""
+        return self.text()
 
     def _repr_html_(self) -> str:
-        return (
-            f"<p>{escape(self.sentence)}</p>{html_table(*self._cells())}"
-            f"<p>{escape(self._intervals)}</p>{html_table(*self._paired())}"
-        )
+        head = f"<p>{escape(self._head)}</p>"
+        return f"{head}{html_table(*self._cells())}<p>{escape(self.sentence)}</p>"
 
 
 def compare(
@@ -167,7 +186,7 @@ def compare(
     ...     sets[name] = r.apply(data.test)
     >>> found = ss.compare(sets)
     >>> found.best, found.answer("one factor")
-    ('one factor', 'cannot tell')
+    ('one factor', 'inconclusive')
     """
     level = check_fraction(confidence, "confidence")
     rows = _same_rows(predictions)

@@ -67,10 +67,10 @@ class CalibrationCurve(Result):
 
     Attributes
     ----------
-    level : array of shape (n_levels,)
+    coverage : array of shape (n_levels,)
         Nominal coverage, from 0 to 1.
     observed : array of shape (n_levels,)
-        The fraction of truths within the intervals of that level, or below its
+        The fraction of truths within the intervals of that coverage, or below its
         quantiles.
     low, high : array of shape (n_levels,)
         Where the whole curve of a calibrated set of as many rows lies, with the
@@ -81,7 +81,7 @@ class CalibrationCurve(Result):
         Of the band.
     """
 
-    level: Floats
+    coverage: Floats
     observed: Floats
     low: Floats
     high: Floats
@@ -123,10 +123,10 @@ class CalibrationCurve(Result):
     @property
     def _off(self) -> Floats:
         """How far the curve is above the diagonal."""
-        return self.observed - self.level
+        return self.observed - self.coverage
 
     def _cells(self) -> Cells:
-        columns = zip(self.level, self.observed, self.low, self.high, strict=True)
+        columns = zip(self.coverage, self.observed, self.low, self.high, strict=True)
         rows = [
             (
                 fixed(level, 3),

@@ -34,11 +34,11 @@ def claimed_of_errors(p: Predictions) -> tuple[Distributions, Floats]:
     return distributions.of_errors, p.errors
 
 
-def claimed_intervals(p: Predictions, level: float) -> Floats:
+def claimed_intervals(p: Predictions, coverage: float) -> Floats:
     """Return the limits of central intervals; of levels beyond the rows, infinite."""
     distributions, _ = claimed(p)
     with quiet():  # the limits say so themselves
-        return np.asarray(distributions.interval(level))
+        return np.asarray(distributions.interval(coverage))
 
 
 def normal_nll(p: Predictions) -> Floats:
@@ -57,17 +57,17 @@ def energy_scores(p: Predictions) -> Floats:
     return np.asarray(distributions.crps(target))
 
 
-def is_held(p: Predictions, level: float) -> Bools:
+def is_held(p: Predictions, coverage: float) -> Bools:
     """Return whether central intervals, or balls, hold the truth; limits belong."""
     if p.is_vector:
         distributions, target = claimed(p)
-        return np.asarray(distributions.contains(target, level))
-    low, high = claimed_intervals(p, level).T
+        return np.asarray(distributions.contains(target, coverage))
+    low, high = claimed_intervals(p, coverage).T
     return np.asarray((low <= p.target) & (p.target <= high))
 
 
-def interval_scores(p: Predictions, level: float) -> Floats:
-    """Return the interval scores: widths, and 2 / (1 − level) × what lies outside."""
-    low, high = claimed_intervals(p, level).T
+def interval_scores(p: Predictions, coverage: float) -> Floats:
+    """Return the interval scores: width, and 2 / (1 − coverage) × what is outside."""
+    low, high = claimed_intervals(p, coverage).T
     outside = np.maximum(low - p.target, 0) + np.maximum(p.target - high, 0)
-    return np.asarray(high - low + 2 / (1 - level) * outside)
+    return np.asarray(high - low + 2 / (1 - coverage) * outside)

@@ -169,18 +169,18 @@ def energy_score(p: Predictions) -> float:
     return p.mean(energy_scores(p))
 
 
-def coverage(p: Predictions, *, level: float = 0.95) -> float:
-    """Return the share of truths within central intervals; best is `level`.
+def coverage(p: Predictions, *, coverage: float = 0.95) -> float:
+    """Return the share of true values in central intervals; best is `coverage`.
 
     Intervals are those of the rows' distributions or, without these, ± u Φ⁻¹((1 +
-    level) / 2); of vectors, balls. Limits belong to an interval. The share is known as
-    the prediction interval coverage probability (PICP).
+    coverage) / 2); of vectors, balls. Limits belong to an interval. The share is known
+    as the prediction interval coverage probability (PICP).
 
     Parameters
     ----------
     p : Predictions
         Rows with known errors.
-    level : float, default 0.95
+    coverage : float, default 0.95
         The share that intervals claim to hold.
 
     References
@@ -196,20 +196,20 @@ def coverage(p: Predictions, *, level: float = 0.95) -> float:
     0.75
     """
     p = check_predictions(p)
-    return p.mean(is_held(p, check_fraction(level, "level")))
+    return p.mean(is_held(p, check_fraction(coverage, "coverage")))
 
 
-def interval_score(p: Predictions, *, level: float = 0.95) -> float:
+def interval_score(p: Predictions, *, coverage: float = 0.95) -> float:
     """Return the mean interval score (Winkler's) of central intervals; less is better.
 
-    It is (high − low) + 2 / (1 − level) × the distance by which a truth lies outside.
-    It is proper: nothing beats the true quantiles at (1 ± level) / 2.
+    It is (high − low) + 2 / (1 − coverage) × the distance by which a value is outside.
+    It is proper: nothing beats the true quantiles at (1 ± coverage) / 2.
 
     Parameters
     ----------
     p : Predictions
         Rows with known errors; vectors have no such score.
-    level : float, default 0.95
+    coverage : float, default 0.95
         The share of truths that intervals claim to hold.
 
     References
@@ -222,12 +222,12 @@ def interval_score(p: Predictions, *, level: float = 0.95) -> float:
     --------
     >>> import sigmascale as ss
     >>> p = ss.Predictions(y_std=[1.0, 1.0], error=[0.5, 3.0])
-    >>> round(ss.scores.interval_score(p, level=0.9), 2)
+    >>> round(ss.scores.interval_score(p, coverage=0.9), 2)
     16.84
     """
     p = check_predictions(p, vectors=False)
-    level = check_fraction(level, "level")
-    return p.mean(interval_scores(p, level))
+    coverage = check_fraction(coverage, "coverage")
+    return p.mean(interval_scores(p, coverage))
 
 
 def miscalibration_area(

@@ -1,149 +1,266 @@
-"""Validation: the certificate and all verdicts on some rows, and how they are shown."""
+"""Validation: the checks of some rows, and what stands beside them."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 from importlib import import_module
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._support.checks import check_choice, check_fraction, is_real
+from .._support.checks import Bools, Ints, check_choice
 from .._support.notices import quiet
-from .._support.render import Cells, Result, html_table
-from .._support.text import WIDTH, quoted, shorten
-from ..exceptions import InvalidInputError
+from .._support.render import Cells, Result
+from ..predictions.diagnostics import leaked_rows
 from ..predictions.predictions import Predictions
-from .answers import Answer, Judged, judge
-from .certificate import CLAIMS, Certificate, Claim
-from .headline import closing_of, headline_of
-from .paper import paper_words
-from .parts import ASKED, IN_WORDS
-from .variables import number
-from .verdicts import MARKS, Region, Verdict, as_factor
-from .words import UNKNOWN, Words, at_most
+from ..scores.intervals import Estimate
+from ..scores.student import StudentProfile
+from . import words
+from .arguments import Scope
+from .change import Change
+from .checks import Tested
+from .planning import rows_to_pass
+from .results import Check, Doubt, Outcome, Subgroup, Variation
+from .steps import Step, next_steps
+from .worth import gain_of_recalibration, gain_of_u
 
 if TYPE_CHECKING:
-    from ..scores import Evidence, Scorecard
+    from ..scores import Scorecard, Summary
 
-PICTURE_WIDTH = 54  # characters of a picture in a line
-FARTHEST = 8.0  # factors beyond it are at the edge of pictures
-PRE = (
-    "style=\"font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-    '; line-height: 1.25; white-space: pre"'
-)
+# share of the largest errors, and of z² that they hold, from which it is worth a word
+FEW = 0.01
+DECIDE = 0.25
+MOST_NAMED = 10  # rows of these
+DOUBTED = 0.05  # share of rows that the model has learned from, which leaves doubt
 
 
-class Step(str):
-    """What to do next: a sentence with a line of Python, and its parts for others.
+@dataclass(frozen=True, repr=False)
+class DecidingRows(Result):
+    """The rows of the largest errors, where these hold much of the sum of z².
 
     Attributes
     ----------
-    what, python : str
-        What to do, and the line that does it; empty where no line does.
-    how : dict or None
-        Options of a recalibrator that does it, as `sigmascale fit` has them, such as
-        ``{"bias": "auto"}``; None where a recalibrator is not what is needed.
+    share_of_rows, share_of_z2 : float
+        The share of the rows, and of the sum of z² that they hold.
+    rows : tuple of int
+        The positions of the largest, as rows came, the largest first.
+    abs_z : tuple of float
+        Their |z|.
     """
 
-    what: str
-    python: str
-    how: dict[str, Any] | None
+    share_of_rows: float
+    share_of_z2: float
+    rows: tuple[int, ...]
+    abs_z: tuple[float, ...]
 
-    def __new__(
-        cls, what: str, python: str = "", how: dict[str, Any] | None = None
-    ) -> Step:
-        """Join what to do and the line of Python."""
-        new = super().__new__(cls, f"{what}: {python}" if python else f"{what}.")
-        new.what = what
-        new.python = python
-        new.how = how
-        return new
+    def _cells(self) -> Cells:
+        rows = [
+            (f"{row}", f"{z:.3g}") for row, z in zip(self.rows, self.abs_z, strict=True)
+        ]
+        return ("row", "|z|"), rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Validation(Result):
-    """Verdicts on some rows: are their uncertainties right, on average and everywhere.
+    """The checks of some rows: are their uncertainties calibrated, overall and in part.
 
     Attributes
     ----------
-    headline : str
-        The worst fault or what is suspected, where it is, and T, in one line.
-    verdicts : dict of str to Verdict
-        By question: "bias" (of numbers), "average", "u", the features, "time", "joint"
-        (with features) and "coverage"; those that `claim` covers.
-    certificate : Certificate
-        T by question and fineness: how right u is, how finely, as far as the rows
-        prove it.
+    checks : dict of str to Check
+        By name: "calibration", "consistency", "adaptivity: mass" (a check a feature),
+        "combinations", "coverage" and "bias"; those of the scope.
+    variation : Variation or None
+        How much RMS z varies between fifths of the column where it varies most.
     tolerance : float
-        The factor that u of no fifth of the rows may be off by.
+        The factor that RMS z of any subgroup may be off by.
     confidence : float
-        The level of T, and one minus the chance of a wrong no on each side.
-    level : float
-        The coverage of the intervals that were judged.
-    claim : {"u", "intervals", "both"}
-        What was judged.
-    notes : tuple of str
-        What is odd about the rows.
-    closing : str
-        T, what a perfect u would reach with as many rows, and how many would show more.
+        The level of one-sided limits.
+    coverage : float
+        The nominal coverage of the intervals that were tested.
+    scope : {"u", "intervals", "both"}
+        What was tested.
+    doubt : {"", "repeats", "fitted", "leaked"}
+        What makes every check inconclusive.
+    repeats : str
+        What looks like repeats though no groups were given, or nothing.
     rows : Predictions
-        The rows that were judged.
-    judged : object
-        What verdicts and certificate were made from; for the library's own use.
-    advise : callable or None
-        What tells next steps when they are asked for.
+        The rows that were tested.
+    before : Validation or None
+        That of the same rows before they were recalibrated, where it was given.
+    change : Change or None
+        The paired change of the CRPS against `before`.
+    with_cost : bool
+        Whether the cost is among what is printed.
     """
 
-    headline: str
-    verdicts: dict[str, Verdict]
-    certificate: Certificate
+    checks: dict[str, Check]
+    variation: Variation | None
     tolerance: float
     confidence: float
-    level: float
-    claim: Claim
-    notes: tuple[str, ...]
-    closing: str
+    coverage: float
+    scope: Scope
+    doubt: Doubt
+    repeats: str
     rows: Predictions = field(compare=False)
-    judged: Judged = field(compare=False)
-    advise: Callable[[Validation], tuple[Step, ...]] | None = field(
-        default=None, compare=False
-    )
+    tested: Tested = field(compare=False)
+    before: Validation | None = field(default=None, compare=False)
+    change: Change | None = None
+    with_cost: bool = False
 
     @property
-    def T(self) -> float:
-        """The tolerance that the rows prove: no fifth of them is off by more.
-
-        It is the largest of all questions that were judged but the bias, which has a
-        unit of its own; infinite where nothing is known.
-        """
-        return self.certificate.T
+    def headline(self) -> str:
+        """The first line: what recalibration changed, or the worst result."""
+        return words.headline(self)
 
     @property
-    def answer(self) -> Answer:
-        """The worst answer that counts: "no", then "cannot tell", then "yes"."""
-        counted = {v.answer for v in self.verdicts.values() if v.counts}
-        worst_first: tuple[Answer, ...] = ("no", "cannot tell", "yes")
-        return next(answer for answer in worst_first if answer in counted)
+    def outcome(self) -> str:
+        """The worst result in a line, whatever recalibration has changed."""
+        word, rest = words.outcome(self)
+        return f"{word.upper()}: {rest}"
+
+    @property
+    def result(self) -> Outcome:
+        """The worst result that counts: "FAIL", then "inconclusive", then "pass"."""
+        results = {check.result for check in self.checks.values() if check.counts}
+        worst_first: tuple[Outcome, ...] = ("FAIL", "inconclusive", "pass")
+        return next(result for result in worst_first if result in results)
+
+    @property
+    def varies(self) -> str:
+        """By how much RMS z varies, and along which column: "39 % along u"."""
+        return words.varies(self)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were tested: u, the features, and the time of the rows."""
+        return tuple(column.name for column in self.tested.columns)
 
     @property
     def passed(self) -> bool:
-        """Whether every answer that counts is "yes"."""
-        return self.answer == "yes"
+        """Whether every check that counts passes."""
+        return self.result == "pass"
+
+    @property
+    def bound(self) -> float:
+        """T: the largest factor by which a tested subgroup may be off.
+
+        It is the largest one-sided limit of the parts of all checks that count, but the
+        bias, which has a unit of its own; infinite where nothing is known.
+        """
+        bounds = [x.bound for x in self.checks.values() if x.counts and x.unit != "u"]
+        return max(bounds, default=math.inf)
+
+    @property
+    def n_units(self) -> float:
+        """How many independent rows, or groups, there are in effect."""
+        return self.tested.values.n_units
+
+    @cached_property
+    def rows_needed(self) -> int | None:
+        """About how many rows, or groups, pass with a probability of 0.8.
+
+        If the estimates stand, that is. None where a check fails or all pass, and where
+        an estimate lies near an end of the accepted range, or nothing is known.
+        """
+        if self.result != "inconclusive" or self.doubt:
+            return None
+        return rows_to_pass(self.tested)
+
+    def rows_of(self, subgroup: Subgroup) -> Bools:
+        """Return which rows, as they came, are in a subgroup.
+
+        Parameters
+        ----------
+        subgroup : Subgroup
+            One of its checks.
+
+        Returns
+        -------
+        array of bool, shape (n,)
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> v = ss.validate(ss.datasets.load_diabetes().test)
+        >>> s = v.checks["consistency"].subgroup
+        >>> int(v.rows_of(s).sum()) == s.n_rows
+        True
+        """
+        regions = self.tested.regions
+        is_in = np.ones(self.rows.n_rows, dtype=np.bool_)
+        for condition in subgroup.conditions if regions is not None else ():
+            assert regions is not None
+            column = next(c for c in regions.columns if c.name == condition.column)
+            has_cell = np.isin(column.code, column.cells_of(condition))
+            of_column = np.zeros_like(is_in)
+            of_column[slice(None) if column.rows is None else column.rows] = has_cell
+            is_in &= of_column
+        as_they_came = np.empty_like(is_in)
+        places = self.tested.values.rows.places
+        as_they_came[places] = is_in
+        return as_they_came
+
+    # -- made when it is asked for -----------------------------------------------------
+
+    @cached_property
+    def gain_of_u(self) -> Estimate | None:
+        """By how many per cent a monotone function of u lowers CRPS of a constant u.
+
+        Both are made out of fold. None of vectors, and of a constant u.
+        """
+        return gain_of_u(self.tested.values.rows, self.confidence)
+
+    @cached_property
+    def cost(self) -> Estimate | None:
+        """By how many per cent recalibration changes CRPS, cross-fitted on these rows.
+
+        Below 0 is a gain. It takes five fits. None of few rows.
+        """
+        return gain_of_recalibration(self.tested.values.rows, self.confidence)
 
     @cached_property
     def next_steps(self) -> tuple[Step, ...]:
-        """What to do about it, at most two lines; none where nothing is wrong.
+        """What to do next, at most two steps; none where all checks pass."""
+        return next_steps(self)
 
-        Advice may rest on recalibrators that are fitted for it, when it is asked for.
-        """
-        return () if self.advise is None else self.advise(self)
+    @cached_property
+    def rows_that_decide(self) -> DecidingRows | None:
+        """The rows of the largest errors, if they hold much of the sum of z²."""
+        rows = self.tested.values.rows
+        addends = self.tested.values.w * rows.z2
+        n = int(FEW * rows.n_rows)
+        if n < 1 or not addends.any():
+            return None
+        largest = np.argsort(-addends, kind="stable")[:n]
+        share = float(addends[largest].sum() / addends.sum())
+        if share <= DECIDE:
+            return None
+        assert rows.places is not None
+        named = largest[:MOST_NAMED]
+        places = tuple(rows.places[named].tolist())
+        return DecidingRows(FEW, share, places, tuple(rows.abs_z[named].tolist()))
+
+    @cached_property
+    def tails_df(self) -> float:
+        """The degrees of freedom of Student's t that describe the tails of z."""
+        values = self.tested.values
+        tails = StudentProfile.of(values.z2, values.n_units, values.rows.weights)
+        return math.inf if tails is None else tails.best
+
+    @cached_property
+    def zeros(self) -> float:
+        """The share of errors that are exactly 0."""
+        values = self.tested.values
+        return float(np.average(values.z2 == 0, weights=values.w))
+
+    @cached_property
+    def leaked(self) -> Ints:
+        """The rows, as they came, that the model has learned from, it seems."""
+        return np.sort(leaked_of(self.rows))
 
     @cached_property
     def scores(self) -> Scorecard:
@@ -153,93 +270,105 @@ class Validation(Result):
         with quiet():
             return scorecard(self.rows)
 
-    @property
-    def worst(self) -> Region | None:
-        """The region that the headline is about; None where no answer is "no"."""
-        from .headline import worst_verdict
+    def summary(self) -> Summary:
+        """Return the numbers of a table of a paper, each with its interval.
 
-        worst = worst_verdict(self.verdicts)
-        return None if worst is None else worst.worst
+        Of RMS z and coverage, these are the estimates and limits of the checks.
 
-    def compared_with(self, before: Validation) -> str:
-        """Return what recalibration has changed, in one line.
-
-        Parameters
-        ----------
-        before : Validation
-            The same rows, as they were.
+        Returns
+        -------
+        Summary
+            See :func:`sigmascale.scores.summary`.
 
         Examples
         --------
         >>> import sigmascale as ss
-        >>> p = ss.datasets.make_molecules(1000).predictions
-        >>> before = ss.validate(p, claim="intervals")
-        >>> after = ss.validate(p.with_y_std(2 * p.y_std), claim="intervals")
-        >>> after.compared_with(before).split(",")[0]
-        'Right to within 2.73 → 5.46 times in every fifth'
+        >>> s = ss.validate(ss.datasets.load_diabetes().test).summary()
+        >>> f"{s['CRPS'].value:.1f}", f"{s['coverage'].value:.3f}"
+        ('33.9', '0.928')
         """
-        from ..scores import coverage, crps, energy_score
-
-        score = crps
-        name = "CRPS"
-        intervals = "intervals"
-        if self.rows.is_vector:
-            score = energy_score
-            name = "energy score"
-            intervals = "balls"
-        with quiet():
-            scores = f"{score(before.rows):.3g} → {score(self.rows):.3g}"
-            held = 100 * coverage(self.rows, level=self.level)
-        T = f"{_T_words(before.T)} → {_T_words(self.T)}"
-        return (
-            f"Right to within {T} times {IN_WORDS[ASKED]}, {name} {scores}, "
-            f"{100 * self.level:g} % {intervals} hold {held:.3g} %."
-        )
+        return self._summary
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """What stands beside the verdicts; see :func:`sigmascale.scores.evidence`."""
-        from ..scores import evidence
+    def _summary(self) -> Summary:
+        from ..scores import summary
 
+        rows = self.tested.values.rows
+        how = {"confidence": self.confidence, "coverage": self.coverage}
         with quiet():
-            return evidence(self.judged.rows, confidence=self.confidence)
+            made = summary(rows, **how)
+        estimates = dict(made.estimates)
+        for name, check in (("RMS z", "calibration"), ("coverage", "coverage")):
+            s = self.checks[check].all_rows if check in self.checks else None
+            if s is not None:
+                limits = (s.low, s.high, self.confidence)
+                estimates[name] = Estimate(s.estimate, *limits)
+        return replace(made, estimates=estimates)
+
+    # -- as data and text --------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the checks and what they rest on, as plain values."""
+        return {
+            "headline": self.headline,
+            "result": self.result,
+            "passed": self.passed,
+            "bound": self.bound,
+            "tolerance": self.tolerance,
+            "confidence": self.confidence,
+            "coverage": self.coverage,
+            "scope": self.scope,
+            "doubt": self.doubt,
+            "repeats": self.repeats,
+            "n_rows": self.rows.n_rows,
+            "n_units": self.n_units,
+            "rows_needed": self.rows_needed,
+            "checks": {name: x.to_dict() for name, x in self.checks.items()},
+            "variation": None if self.variation is None else self.variation.to_dict(),
+            "change": None if self.change is None else self.change.to_dict(),
+            "summary": self.summary().to_dict(),
+            "statements": [list(said) for said in words.statements(self)],
+            "next_steps": [str(step) for step in self.next_steps],
+        }
+
+    def to_frame(self) -> Any:
+        """Return the checks as a data frame of pandas, a row each."""
+        pd = import_module("pandas")
+        return pd.DataFrame([check.row() for check in self.checks.values()])
 
     def describe(self, kind: Literal["paper"] = "paper") -> str:
-        """Return what a referee asks, in two sentences for a paper.
+        """Return what a referee asks, in a few sentences for a paper.
 
         Parameters
         ----------
         kind : {"paper"}, default "paper"
-            What the words are for.
+            What the sentences are for.
 
         Examples
         --------
         >>> import sigmascale as ss
-        >>> v = ss.validate(ss.datasets.make_molecules(1000).predictions)
-        >>> v.describe("paper").split(":")[0]
-        'Uncertainties of 1,000 rows were judged with sigmascale'
+        >>> v = ss.validate(ss.datasets.load_diabetes().test)
+        >>> v.describe("paper").split(" for ")[0]
+        'Uncertainties of 221 rows were tested with sigmascale 0.1.0'
         """
         check_choice(kind, "kind", ("paper",))
-        return paper_words(self)
+        return words.for_a_paper(self)
 
     def card(
         self,
         path: str | os.PathLike[str],
         *,
-        before: Validation | None = None,
         recalibrator: Any = None,
         **others: Any,
     ) -> None:
-        """Write a card: the evidence on one page, which travels and can be verified.
+        """Write a card: the results on one page, which travels and can be verified.
 
         Parameters
         ----------
         path : path-like
             A file that ends in .html, .md or .json.
-        before : Validation, optional
-            The same rows before they were recalibrated.
         recalibrator : Recalibrator, optional
-            What recalibrated them.
+            What recalibrated the rows.
         **others
             As for :func:`sigmascale.report.write_card`.
 
@@ -250,290 +379,37 @@ class Validation(Result):
         >>> v = ss.validate(ss.datasets.load_diabetes().test)
         >>> v.card(tempfile.mkdtemp() + "/card.md")
         """
-        # the one way that leads downwards: pages are made by rooms that know verdicts
+        # the one way that leads downwards: pages are made by rooms that know results
         report = import_module("sigmascale.report")
-        report.write_card(
-            path, self, before=before, recalibrator=recalibrator, **others
-        )
+        report.write_card(path, self, recalibrator=recalibrator, **others)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the verdicts and what they rest on, as plain values.
-
-        Next steps are among them, which takes as long as they take.
-        """
-        return self.findings() | {"next_steps": list(self.next_steps)}
-
-    def findings(self) -> dict[str, Any]:
-        """Return the same without next steps: what was found, whatever is advised."""
-        curve = {}
-        for fineness, (least, most, perfect) in self.certificate.curve.items():
-            curve[str(fineness)] = {
-                "at_least": least,
-                "at_most": most,
-                "perfect": perfect,
-            }
-        return {
-            "headline": self.headline,
-            "answer": self.answer,
-            "passed": self.passed,
-            "T": self.T,
-            "tolerance": self.tolerance,
-            "confidence": self.confidence,
-            "level": self.level,
-            "claim": self.claim,
-            "n_rows": self.rows.n_rows,
-            "notes": list(self.notes),
-            "closing": self.closing,
-            "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
-            "certificate": self.certificate.to_dict(),
-            "curve": curve,
-            "evidence": self.evidence.to_dict(),
-        }
-
-    def _cells(self) -> Cells:
-        rows = [
-            (shorten(name, 16), v.answer, v.sentence)
-            for name, v in self.verdicts.items()
-        ]
-        return ("question", "answer", ""), rows
-
-    # -- text --------------------------------------------------------------------------
-
-    def __str__(self) -> str:
-        """Return the headline, the picture, a sentence a question, and what to do."""
-        return self.text(self.next_steps)
-
-    def text(self, steps: Sequence[str]) -> str:
+    def text(self, steps: Iterable[str] | None = None, **how: Any) -> str:
         """Return what is printed, with other words for what to do next.
 
         Parameters
         ----------
-        steps : sequence of str
-            What to do, a paragraph each; lines of a paragraph stay as they are.
+        steps : iterable of str, optional
+            What to do next; by default in Python.
+        **how
+            ``about_rows=False`` leaves out the line that says what was tested.
         """
-        lines = [fill(self.headline, WIDTH), ""]
-        width = min(12, max(len(name) for name in self.verdicts))
-        if picture := self.picture(width):
-            lines += [*picture, ""]
-        for name, v in self.verdicts.items():
-            start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
-            lines.append(_filled(v.sentence, start))
+        if steps is None:
+            steps = [step.printed for step in self.next_steps]
+        return words.as_text(self, steps, **how)
 
-        # what is odd, and what to do, each after an empty line
-        for mark, paragraphs in (("!", self.notes), ("→", steps)):
-            if paragraphs:
-                lines.append("")
-            for paragraph in paragraphs:
-                sentence, *as_they_are = paragraph.split("\n")
-                lines += [_filled(sentence, f"{mark} "), *as_they_are]
-        if self.closing:
-            lines += ["", fill(self.closing, WIDTH)]
-        return "\n".join(lines)
-
-    @property
-    def reach(self) -> float:
-        """How far an axis of factors reaches: to estimates and most limits."""
-        factors = [1.6, 1.3 * self.tolerance]
-        for name, verdict in self.verdicts.items():
-            if verdict.worst is None:
-                continue
-            for value in (verdict.worst.estimate, *(verdict.limits or ())):
-                factor = as_factor(value, name, self.tolerance)
-                factors.append(max(factor, 1 / factor))
-        return 1.08 * max(factor for factor in factors if factor < FARTHEST)
-
-    def picture(self, width: int = 12) -> list[str]:
-        """Return verdicts as lines of characters, as `plots.verdicts` draws them.
-
-        They are the tolerance ░, the range in which all parts lie ─, the part or region
-        that the sentence is about ●, and the limit of a fault ┃; ‹ and › stand where
-        the axis ends. At the right is T.
-        """
-        lines = []
-        for name, v in self.verdicts.items():
-            if v.worst is None:
-                continue
-            start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}"
-            bar = f"{self._bar(name):<{PICTURE_WIDTH}}"
-            lines.append(f"{start}  {bar} {_T_cell(name, v.T):>6}".rstrip())
-        if not lines:
-            return []
-        axis = f"{'u times':<{width + 4}}{self._axis():<{PICTURE_WIDTH}} {'T':>6}"
-        return [axis, *lines]
-
-    def _place(self, factor: float) -> int:
-        """Return the character of a line at which a factor stands."""
-        # from −1 to 1 along the axis
-        along = math.log(factor) / math.log(self.reach)
-        along = min(max(along, -1.0), 1.0)
-        return round((along + 1) / 2 * (PICTURE_WIDTH - 1))
-
-    def _axis(self) -> str:
-        """Return factors in words at their places, where there is room for them."""
-        line = " " * PICTURE_WIDTH
-        for factor in (1, self.tolerance, 1 / self.tolerance, 2, 0.5, 4, 0.25):
-            words = number(factor)
-            start = self._place(factor) - len(words) // 2
-            stop = start + len(words)
-            is_inside = start > 0 and stop < PICTURE_WIDTH
-            if is_inside and not line[start - 1 : stop + 1].strip():
-                line = line[:start] + words + line[stop:]
-        return line.rstrip()
-
-    def _bar(self, name: str) -> str:
-        """Return a verdict as a line of characters."""
-        v = self.verdicts[name]
-        assert v.worst is not None
-        line = [" "] * PICTURE_WIDTH
-
-        def place(value: float) -> int:
-            return self._place(as_factor(value, name, self.tolerance))
-
-        def draw(character: str, start: int, end: int) -> None:
-            line[start : end + 1] = character * (end + 1 - start)
-
-        # the tolerance, and between which limits all parts lie; its ends stay visible
-        low = self._place(1 / self.tolerance)
-        high = self._place(self.tolerance)
-        draw("░", low, high)
-        if v.limits is not None:
-            draw("─", place(v.limits[0]), place(v.limits[1]))
-        draw("┊", low, low)
-        draw("┊", high, high)
-
-        # the limit of a fault that is nearer to what is right
-        if v.answer == "no":
-            right = 0.0 if name == "bias" else 1.0
-            limit = v.worst.low if v.worst.low > right else v.worst.high
-            draw("┃", place(limit), place(limit))
-
-        estimate = as_factor(v.worst.estimate, name, self.tolerance)
-        mark = "●"
-        if not 1 / self.reach <= estimate <= self.reach:
-            mark = "›" if estimate > 1 else "‹"
-        draw(mark, place(v.worst.estimate), place(v.worst.estimate))
-        return "".join(line).rstrip()
+    def __str__(self) -> str:
+        """Return the first line, the tables, the statements, and what to do next."""
+        return self.text()
 
     def _repr_html_(self) -> str:
-        lines = [f"<p><strong>{escape(self.headline)}</strong></p>"]
-        if picture := self.picture():
-            lines.append(f"<pre {PRE}>{escape(chr(10).join(picture))}</pre>")
-        rows = [
-            (MARKS[v.answer], shorten(name, 30), v.sentence)
-            for name, v in self.verdicts.items()
-        ]
-        lines.append(html_table(("", "question", ""), rows, n_left=3))
-        lines += [f"<p>! {escape(words)}</p>" for words in self.notes]
-        lines += [f"<p>→ {escape(step)}</p>" for step in self.next_steps]
-        return "".join([*lines, f"<p>{escape(self.closing)}</p>"])
+        return words.as_html(self, map(str, self.next_steps))
 
 
-def _filled(words: str, start: str) -> str:
-    """Return a paragraph after a start, with an indent as wide."""
-    indent = " " * len(start)
-    return fill(words, WIDTH, initial_indent=start, subsequent_indent=indent)
+def leaked_of(rows: Predictions) -> Ints:
+    """Return the rows that the model has learned from, it seems.
 
-
-def _T_words(T: float) -> str:
-    """Return T in a sentence."""
-    return at_most(T) if T < UNKNOWN else "?"
-
-
-def _T_cell(name: str, T: float) -> str:
-    """Return T in a picture, a bias in units of u."""
-    if not T < UNKNOWN:
-        return "?"
-    if name == "bias":
-        return f"{math.ceil(100 * T - 1e-6) / 100:.2g} u"
-    return f"{math.ceil(100 * T - 1e-6) / 100:.2f}"
-
-
-# -- how it is made --------------------------------------------------------------------
-
-
-def judged_rows(
-    p: Predictions,
-    rows: Predictions,
-    *,
-    tolerance: float,
-    confidence: float,
-    level: float,
-    claim: Claim,
-    repeats: str,
-    rng: np.random.Generator,
-    advise: Callable[[Validation], tuple[Step, ...]] | None = None,
-) -> Validation:
-    """Return verdicts on rows in canonical order; all arguments are checked.
-
-    Parameters
-    ----------
-    p : Predictions
-        The rows as they came.
-    rows : Predictions
-        The same in canonical order.
-    tolerance, confidence, level, claim, rng
-        As for :func:`sigmascale.validate`.
-    repeats : str
-        What looks like repeats though no groups were given, or nothing.
-    advise : callable, optional
-        What tells next steps when they are asked for.
+    None of recalibrated rows, whose u no longer knows which errors are tiny.
     """
-    judged = judge(
-        rows,
-        tolerance=tolerance,
-        confidence=confidence,
-        level=level,
-        claim=claim,
-        repeats=repeats,
-        rng=rng,
-    )
-    words = Words(judged)
-    verdicts = words.verdicts()
-    headline = headline_of(judged, words, verdicts)
-    return Validation(
-        headline=headline.words,
-        verdicts=verdicts,
-        certificate=judged.certificate,
-        tolerance=tolerance,
-        confidence=confidence,
-        level=level,
-        claim=claim,
-        notes=headline.notes,
-        closing=closing_of(judged),
-        rows=p,
-        judged=judged,
-        advise=advise,
-    )
-
-
-def check_tolerance(tolerance: Any) -> float:
-    """Return a factor that is larger than 1."""
-    if not is_real(tolerance) or not 1 < tolerance < math.inf:
-        msg = (
-            "`tolerance` must be a factor larger than 1, such as 1.25; found "
-            f"{quoted(tolerance)}."
-        )
-        raise InvalidInputError(msg)
-    return float(tolerance)
-
-
-def check_confidence(confidence: Any) -> float:
-    """Return a confidence of one side, which is above a half."""
-    share = check_fraction(confidence, "confidence")
-    if share <= 0.5:
-        msg = (
-            "`confidence` must be between 0.5 and 1, such as 0.95: it is the level of "
-            f"one-sided limits; found {quoted(confidence)}."
-        )
-        raise InvalidInputError(msg)
-    return share
-
-
-def check_claim(claim: Any) -> Claim:
-    """Return what is to be judged."""
-    for known_claim in CLAIMS:
-        if claim == known_claim:
-            return known_claim
-    names = ", ".join(f'"{known_claim}"' for known_claim in CLAIMS)
-    msg = f"`claim` must be one of {names}; found {quoted(claim)}."
-    raise InvalidInputError(msg)
+    if rows.distributions is not None:
+        return np.empty(0, dtype=np.intp)
+    return leaked_rows(rows)

@@ -1,551 +1,760 @@
-"""Answers in words: a sentence a question; numbers come from elsewhere."""
+"""What a validation says: the one place where sentences on results are made.
+
+Every front end shows the same pieces, each made here: a first line, what was tested,
+tables of lines (result, check, the subgroup that decides with its share of the rows,
+estimate, limits), and statements by topic. `as_text` prints them, `as_html` shows them
+in notebooks; report, card, app and JSON take them one by one. The limits of a line,
+next to the accepted range in the head of its table, are its result: inside is a pass,
+outside a FAIL, across an end inconclusive.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from html import escape
+from textwrap import wrap
+from typing import TYPE_CHECKING
 
-import numpy as np
+from .._support import numerals
+from .._support.notices import row_number
+from .._support.text import WIDTH, listed, visible
+from .._support.version import __version__
+from .combinations import COMBINATIONS
 
-from .._support.checks import Bools
-from .._support.text import shorten
-from .answers import Answered, Judged
-from .joint import describe
-from .parts import ASKED, IN_WORDS, Partition
-from .questions import Bias, Coverage, SizeOfU, half_log
-from .search import OWN, Finding
-from .variables import Variable, number
-from .verdicts import Region, State, Verdict
+if TYPE_CHECKING:
+    from .change import Change
+    from .results import Check, Subgroup
+    from .validation import DecidingRows, Validation
 
-LONGEST_SENTENCE = 140  # characters of a sentence
-OFF = 1.1  # from which a factor elsewhere is worth words
-UNKNOWN = 20.0  # a factor, from which nothing is known
-
-
-# -- numbers ---------------------------------------------------------------------------
-
-
-def times(factor: float) -> str:
-    """Return a factor of at least 1 in words, to three digits at most.
-
-    >>> times(1.268), times(4.63), times(12.34)
-    ('1.27', '4.6', '12')
-    """
-    if factor < 2:
-        return f"{factor:.2f}".rstrip("0").rstrip(".")
-    return number(float(f"{factor:.2g}"))
-
-
-def at_most(factor: float) -> str:
-    """Return T in words, rounded up.
-
-    >>> at_most(1.2314), at_most(2.0), at_most(12.31)
-    ('1.24', '2', '13')
-    """
-    if factor >= 10:
-        return f"{math.ceil(factor - 1e-9)}"
-    up = math.ceil(100 * factor - 1e-6) / 100
-    return f"{up:.2f}".rstrip("0").rstrip(".")
-
-
-def off_by(factor: float, sides: tuple[str, str] = ("small", "large")) -> str:
-    """Return what is wrong with u that should be multiplied by a factor.
-
-    >>> off_by(1.5), off_by(0.5)
-    ('1.5 times too small', '2 times too large')
-    """
-    if factor <= 0:
-        return f"far too {sides[1]}"
-    size = max(factor, 1 / factor)
-    return f"{times(size)} times too {sides[0] if factor > 1 else sides[1]}"
-
-
-def u_words(mean: float) -> str:
-    """Return a bias in units of u.
-
-    >>> u_words(-0.254)
-    '0.25 u'
-    """
-    return f"{float(f'{abs(mean):.2g}'):g} u"
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent.
-
-    >>> percent(0.95), percent(0.048)
-    ('95 %', '4.8 %')
-    """
-    return f"{float(f'{100 * share:.2g}'):g} %"
-
-
-# -- verdicts --------------------------------------------------------------------------
+MARKS = {"pass": "pass", "FAIL": "FAIL", "inconclusive": "?"}
+NONE = "–"  # the mark of what has no result of its own
+CONFIDENT = {True: ("overconfident", "small"), False: ("underconfident", "large")}
+MOST_FEATURES = 3  # that have a line each, of those that FAIL or are inconclusive
+NEGLIGIBLE = 0.001  # a relative change of the CRPS that is none
+SMALL = 0.01  # the change that rows must exclude before "no gain" is said
+HALF = 0.5  # of the sum of z², which few rows have where they decide
+LARGEST_NAMED = 3  # rows of the largest errors that are named
+ZEROS = 0.05  # share of errors that are exactly 0, from which it is worth a note
+HEAVY = 8.0  # degrees of freedom of tails that are worth a name
+MARK, NAME, TOPIC = 6, 16, 11  # characters of columns of the printed result
 
 
 @dataclass(frozen=True)
-class Where:
-    """Which rows a region has: in words, and between which values of a column."""
+class Line:
+    """One line of a table: the result of a check, and the subgroup that decides.
 
-    words: str
-    n_rows: int
-    column: str | None = None
-    low_value: Any = None
-    high_value: Any = None
+    Attributes
+    ----------
+    mark : {"pass", "FAIL", "?", "–"}
+        The result; – of what has none of its own.
+    name, where : str
+        The check, and the subgroup with its share of the rows.
+    numbers : str
+        The estimate with its limits.
+    check : str
+        The name of the check among those of the validation; none of several.
+    """
+
+    mark: str
+    name: str
+    where: str
+    numbers: str = ""
+    check: str = ""
 
 
-class Words:
-    """Puts what is known of some rows into words.
+@dataclass(frozen=True)
+class Table:
+    """Lines of one statistic, below a head that defines its number."""
+
+    head: str
+    column: str
+    lines: tuple[Line, ...]
+
+
+# -- lines -----------------------------------------------------------------------------
+
+
+def where(v: Validation, subgroup: Subgroup) -> str:
+    """Return which rows a subgroup has.
+
+    Rows of which trees expect much have no limits that mean anything to a reader, and
+    those of pairs of columns are ranks, between 0 and 1.
+    """
+    words = []
+    for condition in subgroup.described or subgroup.conditions:
+        if condition.column == COMBINATIONS:
+            words.append("a group found by a tree model")
+        elif condition.column in v.columns:
+            words.append(condition.text)
+        else:
+            words.append(f"{condition.text} (ranks)")
+    return " and ".join(words) or "all rows"
+
+
+def place(v: Validation, subgroup: Subgroup) -> str:
+    """Return a subgroup with its share of the rows."""
+    if not subgroup.conditions:
+        return "all rows"
+    return f"{where(v, subgroup)}, {numerals.percent(subgroup.share)} of rows"
+
+
+def estimate(check: Check, subgroup: Subgroup, *, has_limits: bool = True) -> str:
+    """Return an estimate with its limits."""
+    values = subgroup.estimate, subgroup.low, subgroup.high
+    is_share = check.unit == "share"
+    if not has_limits:
+        value = values[0]
+        return numerals.percent(value, 1) if is_share else numerals.factor(value)
+    return (numerals.percent_interval if is_share else numerals.interval)(*values)
+
+
+def line(v: Validation, check: Check, subgroup: Subgroup | None = None) -> Line:
+    """Return the line of a check, or of another subgroup of it, such as all rows."""
+    result = check.result
+    if subgroup is None:
+        subgroup = check.subgroup
+    elif not check.note:
+        result = subgroup.result
+    mark = MARKS.get(result, NONE)
+    name = "consistency (u)" if check.kind == "consistency" else check.kind
+    if subgroup is None:
+        return Line(mark, name, f"too few {unit(v)}", "", check.name)
+    if check.kind == "bias" and result != "pass":
+        name += ", too low" if subgroup.estimate > 0 else ", too high"
+    numbers = estimate(check, subgroup, has_limits=not v.doubt)
+    return Line(mark, name, place(v, subgroup), numbers, check.name)
+
+
+def tables(v: Validation) -> list[Table]:
+    """Return the lines of all checks: of RMS z, of coverage, and of mean z."""
+    by_statistic: dict[str, list[Check]] = {}
+    for check in v.checks.values():
+        by_statistic.setdefault(check.statistic, []).append(check)
+    column = "estimate"
+    if not v.doubt:
+        column += f" [{numerals.level(v.confidence)} limits]"
+    made: list[Table] = []
+    for checks in by_statistic.values():
+        is_size = checks[0].unit == ""
+        lines = _of_size(v, checks) if is_size else _of_others(v, checks)
+        made.append(Table(_head(v, checks[0]), "" if made else column, tuple(lines)))
+    return made
+
+
+def _head(v: Validation, check: Check) -> str:
+    """Return what defines the number of a table, and which is accepted."""
+    if check.unit == "share":
+        return f"Coverage, {nominal(v)} ({accepted(check)} accepted)"
+    if check.unit == "u":
+        return f"Mean z (ideal 0, {accepted(check)} accepted)"
+    z = "|error|/(u √d)" if v.rows.is_vector else "error/u"
+    return f"RMS z, z = {z} (ideal 1, {accepted(check)} accepted)"
+
+
+def accepted(check: Check) -> str:
+    """Return the accepted range of a check."""
+    low, high = check.accepted
+    if check.unit == "share":
+        return f"{100 * low:.1f} to {numerals.percent(high, 1)}"
+    if check.unit == "u":
+        return f"±{numerals.factor(high)}"
+    return f"{numerals.factor(low)} to {numerals.factor(high)}"
+
+
+def nominal(v: Validation) -> str:
+    """Return what is tested for coverage: "95 % intervals"."""
+    what = "balls" if v.rows.is_vector else "intervals"
+    return f"{numerals.level(v.coverage)} {what}"
+
+
+def _of_size(v: Validation, checks: Sequence[Check]) -> Iterator[Line]:
+    """Yield the lines of RMS z: of all rows, by u, by features, of combinations."""
+    same = [check for check in checks if is_same(v, check)]
+    own = [check for check in checks if check not in same]
+    for check in own:
+        if check.kind in ("calibration", "consistency"):
+            yield line(v, check)
+
+    # features: the worst of each result, and how many more there are
+    for result, most in (
+        ("FAIL", MOST_FEATURES),
+        ("inconclusive", MOST_FEATURES),
+        ("pass", 1),
+    ):
+        of_result = [x for x in own if x.kind == "adaptivity" and x.result == result]
+        of_result.sort(key=_nearness)
+        for check in of_result[:most]:
+            yield line(v, check)
+        if more := of_result[most:]:
+            yield Line(MARKS[result], "adaptivity", _counted(len(more), "more feature"))
+    for check in own:
+        if check.kind == "combinations" and not is_told_by_one_column(v, check):
+            yield _of_combinations(v, check)
+    if same:
+        names = [x.column or x.kind for x in same]
+        named = ["consistency (u)" if name == "u" else name for name in names]
+        yield Line(NONE, f"same as all rows: {', '.join(named)}", "")
+
+
+def _of_combinations(v: Validation, check: Check) -> Line:
+    """Return the line of combinations, which never pass."""
+    if check.result == "not tested":
+        needed = numerals.about(check.note_share)
+        where = f"not tested: that takes {needed} {unit(v)}"
+        return Line(NONE, check.kind, where, "", check.name)
+    if check.result == "no fault found":
+        return Line(NONE, check.kind, "no fault found by a tree model", "", check.name)
+    return line(v, check)
+
+
+def _of_others(v: Validation, checks: Sequence[Check]) -> Iterator[Line]:
+    """Yield the lines of a check of all columns: of coverage, all rows come first."""
+    for check in checks:
+        is_of_some = check.subgroup is not None and check.subgroup.conditions
+        if check.unit == "share" and check.all_rows is not None and is_of_some:
+            yield line(v, check, check.all_rows)
+        yield line(v, check)
+
+
+def is_same(v: Validation, check: Check) -> bool:
+    """Return whether a check says no more than that of all rows."""
+    of_all = v.checks.get("calibration")
+    if of_all is None or check is of_all or check.statistic != of_all.statistic:
+        return False
+    return check.same_as_all_rows and check.result == of_all.result != "pass"
+
+
+def own_results(v: Validation) -> list[Check]:
+    """Return the checks that count and say more than that of all rows."""
+    return [x for x in v.checks.values() if x.counts and not is_same(v, x)]
+
+
+def is_told_by_one_column(v: Validation, check: Check) -> bool:
+    """Return whether a combination is of rows that FAIL by one of its columns alone."""
+    if check.result != "FAIL" or check.subgroup is None:
+        return False
+    conditions = check.subgroup.described or check.subgroup.conditions
+    columns = {condition.column for condition in conditions}
+    failing = {x.column for x in v.checks.values() if x.result == "FAIL"}
+    return len(columns) == 1 and columns <= failing
+
+
+def _nearness(check: Check) -> float:
+    """Return how near to its ideal value the subgroup of a check is, below 0."""
+    if check.subgroup is None:
+        return 0.0
+    value = check.subgroup.estimate
+    if check.unit == "":
+        return -abs(math.log(max(value, 1e-9)))
+    return -abs(value - check.ideal)
+
+
+def ranked_checks(stages: Sequence[Validation]) -> list[str]:
+    """Return the names of the checks of one set or two; features by their result."""
+    names = list(dict.fromkeys(name for v in stages for name in v.checks))
+    features = [f"adaptivity: {name}" for name in ranked_features(stages)]
+    others = [name for name in names if name not in features]
+    first = sum(name in ("calibration", "consistency") for name in others)
+    return [*others[:first], *features, *others[first:]]
+
+
+def ranked_features(stages: Sequence[Validation]) -> list[str]:
+    """Return features, and time: first what is left at last, then what was worst."""
+    order = ["FAIL", "inconclusive", "pass"]
+    ranked: dict[str, tuple[int, float]] = {}
+    for i, v in enumerate(reversed(stages)):
+        for check in v.checks.values():
+            if check.kind == "adaptivity" and check.column is not None:
+                own = 3 if is_same(v, check) else order.index(check.result)
+                is_left = i == 0 and own < 2
+                place = (own if is_left else own + 2, _nearness(check))
+                ranked[check.column] = min(place, ranked.get(check.column, place))
+    return sorted(ranked, key=lambda name: ranked[name])
+
+
+def unit(v: Validation) -> str:
+    """Return what is counted as independent."""
+    return "rows" if v.rows.groups is None else "groups"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+# -- the first line --------------------------------------------------------------------
+
+
+def headline(v: Validation) -> str:
+    """Return the first line: what recalibration changed, or the worst result."""
+    word, rest = outcome(v) if v.change is None else effect(v.change)
+    return f"{word.upper()}: {rest}"
+
+
+def outcome(v: Validation) -> tuple[str, str]:
+    """Return the result in a word or two, and what it rests on."""
+    if v.doubt:
+        return "Inconclusive", _doubt(v)
+    if v.result == "FAIL":
+        return _worst_fault(v)
+    counted = own_results(v)
+    note = "; u does not rank errors" if is_worthless(v) else ""
+    if v.result == "pass":
+        n = len(counted)
+        bound = numerals.upper(v.bound)
+        return "Calibrated", f"within a factor of {bound}, {n} of {n} checks pass{note}"
+    few = v.rows_that_decide
+    if few is not None and few.share_of_z2 >= HALF:
+        return "Inconclusive", _few_decide(few)
+    if all(check.subgroup is None or check.note == "few units" for check in counted):
+        return "Inconclusive", f"{v.n_units:.0f} {unit(v)} are too few to test"
+    n_open = sum(check.result == "inconclusive" for check in counted)
+    return "Inconclusive", f"{n_open} of {len(counted)} checks, none fails{note}"
+
+
+def in_short(v: Validation) -> str:
+    """Return RMS z and coverage of all rows, where they were tested."""
+    size = _of_all_rows(v, "calibration")
+    covered = _of_all_rows(v, "coverage")
+    words = [f"RMS z {size}"] if size else []
+    return "; ".join([*words, f"{nominal(v)} cover {covered}"] if covered else words)
+
+
+def _doubt(v: Validation) -> str:
+    """Return why the rows cannot be tested."""
+    if v.doubt == "repeats":
+        return f"rows look like repeats ({v.repeats.split(',')[0]})"
+    if v.doubt == "fitted":
+        share = numerals.percent(v.rows.distributions.fitted_share)
+        return f"{share} of these rows were used to fit the recalibrator"
+    n = numerals.about(v.leaked.size)
+    return f"about {n} rows look like rows that the model was trained on"
+
+
+def _worst_fault(v: Validation) -> tuple[str, str]:
+    """Return the worst fault and where it is, without a number: its line has one."""
+    failing = [x for x in v.checks.values() if x.result == "FAIL" and not is_same(v, x)]
+    sizes = [x for x in failing if x.unit == ""]
+    bias = next((x for x in failing if x.unit == "u"), None)
+    if bias is not None and (failing == [bias] or (sizes and is_cause(bias, sizes))):
+        assert bias.subgroup is not None
+        sign = "low" if bias.subgroup.estimate > 0 else "high"
+        others = {x.result for x in v.checks.values() if x.counts and x is not bias}
+        calibrated = "; u is calibrated" if others == {"pass"} else ""
+        return "Biased", f"predictions are too {sign}{_for(v, bias)}{calibrated}"
+
+    # all rows first, then the subgroup that is farthest off
+    worst = min(sizes or failing, key=lambda x: (x.kind != "calibration", _nearness(x)))
+    assert worst.subgroup is not None
+    value = worst.subgroup.estimate
+    if worst.unit == "share":
+        size = "few" if value < worst.ideal else "many"
+        return "Not calibrated", f"{nominal(v)} cover too {size} values{_for(v, worst)}"
+    confident, size = CONFIDENT[value > worst.ideal]
+    if not worst.subgroup.conditions:
+        return "Not calibrated", f"{confident}, u is too {size} overall"
+    return "Not calibrated", f"{confident}{_for(v, worst)}"
+
+
+def is_cause(bias: Check, sizes: Sequence[Check]) -> bool:
+    """Return whether RMS z would be accepted without the bias: s² − b² is small.
+
+    That can be told of all rows, or of subgroups of the same column.
+    """
+    b = bias.subgroup
+    assert b is not None
+    for check in sizes:
+        if check.kind == "combinations":  # which look along other columns
+            continue
+        s = check.subgroup
+        assert s is not None
+        is_of_same = not b.conditions or b.column == s.column
+        if not is_of_same or s.estimate**2 - b.estimate**2 > check.accepted[1] ** 2:
+            return False
+    return True
+
+
+def _for(v: Validation, check: Check) -> str:
+    """Return the subgroup of a check as the end of a sentence."""
+    s = check.subgroup
+    if s is None or not s.conditions:
+        return " overall"
+    return f" for {where(v, s)} ({numerals.percent(s.share)} of rows)"
+
+
+def effect(change: Change) -> tuple[str, str]:
+    """Return whether recalibration helped, and the change of the score."""
+    x = change.relative
+    words = f"{change.score} {numerals.change(x.value, x.low, x.high)}"
+    n = change.n_groups or change.n_rows
+    paired = f"{words} ({n:,} {change.unit}, paired)"
+    if change.fitted_share > HALF:
+        share = numerals.percent(change.fitted_share)
+        return "Inconclusive", f"{share} of these rows were used in the fit; {words}"
+    is_none = max(-x.low, x.high) <= NEGLIGIBLE
+    if x.high < 0 and not is_none:
+        return "Recalibration helped", paired
+    if x.low > 0 and not is_none:
+        return "Recalibration made it worse", f"{words}. Keep the original u."
+    if max(-x.low, x.high) <= SMALL:
+        return "No gain from recalibration", paired
+    return (
+        "Inconclusive",
+        f"too few {change.unit} to say if recalibration helped: {words}",
+    )
+
+
+# -- statements ------------------------------------------------------------------------
+
+
+def facts(v: Validation, u: str = "") -> str:
+    """Return what was tested, in a line; `u` is what u is called where it was given."""
+    rows = v.rows
+    words = [f"{rows.n_rows:,} rows"]
+    if rows.groups is not None:
+        words[0] += f" of {int(rows.groups.max()) + 1:,} groups"
+    if rows.weights is not None:
+        words.append(f"weighted ({numerals.about(rows.n_effective)} effective)")
+    if u:
+        words.append(f"u = {u}")
+    return ", ".join([*words, _counted(len(rows.names) - 1, "feature")])
+
+
+def statements(v: Validation, *, with_cost: bool = False) -> list[tuple[str, str]]:
+    """Return what is said below the tables: topics, and a sentence or two on each."""
+    if v.doubt:
+        return [("Note", "No limits: they would assume independent, held-out rows.")]
+    said = [("Variation", _variation(v))]
+    if with_cost or v.with_cost:
+        said.append(("Cost", _cost(v)))
+    said.append(("Ranking", _ranking(v)))
+    if v.result == "inconclusive" and not numerals.is_unknown(v.bound):
+        said.append(("Bound", f"{_bound(v)}."))
+    said.append(("Tails", _tails(v)))
+    said += [("Note", words) for words in _notes(v)]
+    return [(topic, words) for topic, words in said if words]
+
+
+def varies(v: Validation) -> str:
+    """Return by how much RMS z varies between subgroups, and of which column."""
+    x = v.variation
+    return "" if x is None else f"{numerals.percent(x.sd, 0)} along {x.column}"
+
+
+def _variation(v: Validation) -> str:
+    """Return how much RMS z varies along the column where it varies most."""
+    x = v.variation
+    if x is None:
+        return ""
+    sd = numerals.percent_interval(x.sd, x.low, x.high, 0)
+    if x.low <= 0:
+        limit = sd.rpartition(" ")[2].rstrip("]")
+        return f"none detected between fifths of u or a feature (SD below {limit} %)."
+    is_label = x.column in v.rows.names and v.rows.is_labelled(x.column)
+    between = f"{'labels' if is_label else 'fifths'} of {x.column}"
+    return f"RMS z varies by {sd.replace('%', '% (SD)')} between {between}."
+
+
+def _cost(v: Validation) -> str:
+    """Return what recalibration would gain, where that was asked for."""
+    x = v.cost
+    if x is None:
+        return ""
+    words = numerals.change(x.value / 100, x.low / 100, x.high / 100)
+    if x.high < 0:
+        return f"recalibration would change CRPS by {words} (cross-validated)."
+    return f"no gain in CRPS from recalibration: {words} (cross-validated)."
+
+
+def _ranking(v: Validation) -> str:
+    """Return whether u ranks the errors, and what that is worth."""
+    gain = v.gain_of_u
+    if gain is None:
+        return ""
+    rho = numerals.factor(v.summary()["Spearman"].value)
+    spearman = f"Spearman(|error|, u) {rho}"
+    if is_worthless(v):
+        return f"none: {spearman}; a constant u would serve as well."
+    percent = (gain.value / 100, gain.low / 100, gain.high / 100)
+    return f"{spearman}; CRPS {numerals.percent_interval(*percent)} below a constant u."
+
+
+def is_worthless(v: Validation) -> bool:
+    """Return whether u does not rank the errors."""
+    return v.gain_of_u is not None and v.gain_of_u.low <= 0
+
+
+def _bound(v: Validation) -> str:
+    """Return T, the one-sided limit of the worst subgroup."""
+    factor = numerals.upper(v.bound)
+    level = numerals.level(v.confidence)
+    return f"no tested subgroup is off by more than a factor of {factor} ({level})"
+
+
+def _tails(v: Validation) -> str:
+    """Return heavy tails, and the rows of the largest errors where these decide."""
+    few = v.rows_that_decide
+    if few is None:
+        return ""
+    tails = ""
+    if v.tails_df < HEAVY:
+        df = numerals.number(v.tails_df, 2)
+        tails = f"like Student's t with {df} degrees of freedom; "
+    rows = ", ".join(f"{row_number(row)}" for row in few.rows[:LARGEST_NAMED])
+    sizes = ", ".join(numerals.number(z, 2) for z in few.abs_z[:LARGEST_NAMED])
+    return f"{tails}{_few_decide(few)}. Largest |z|: rows {rows} ({sizes})."
+
+
+def _few_decide(few: DecidingRows) -> str:
+    """Return which share of the sum of z² the largest errors have."""
+    of_z2 = numerals.percent(few.share_of_z2)
+    of_rows = numerals.percent(few.share_of_rows)
+    return f"{of_rows} of the rows have {of_z2} of the sum of z²"
+
+
+def _notes(v: Validation) -> Iterator[str]:
+    """Yield what else a reader must know."""
+    if v.zeros >= ZEROS:
+        share = numerals.percent(v.zeros)
+        yield f"{share} of the errors are exactly 0: one u cannot fit these and others."
+    if len(v.rows.names) == 1 and v.rows.y_std.min() == v.rows.y_std.max():
+        yield "Only all rows were tested: u is constant, and there are no features."
+    for check in v.checks.values():
+        if check.note == "rare labels":
+            share = numerals.percent(check.note_share)
+            yield f"{check.column}: {share} of the rows have labels too rare to test."
+    if v.leaked.size:
+        rows = ", ".join(f"{row_number(row)}" for row in v.leaked[:LARGEST_NAMED])
+        yield f"{v.leaked.size:,} rows look like training data, such as rows {rows}."
+
+
+# -- before and after ------------------------------------------------------------------
+
+
+def before_and_after(v: Validation) -> list[tuple[str, str, str]]:
+    """Return numbers before and after recalibration: name, before and after."""
+    assert v.before is not None
+    assert v.change is not None
+    stages = (v.before, v)
+
+    def of(name: str) -> tuple[str, str]:
+        cells = [_of_all_rows(stage, name) for stage in stages]
+        return cells[0], cells[1]
+
+    def counts(stage: Validation) -> str:
+        results = [str(check.result) for check in own_results(stage)]
+        return " / ".join(f"{results.count(result)}" for result in MARKS)
+
+    sizes = [x.summary()["sharpness"].value for x in stages]
+    rows = [
+        (v.change.score, *numerals.alike(v.change.before, v.change.after)),
+        ("RMS z, all rows", *of("calibration")),
+        ("RMS z varies by (SD)", varies(v.before), varies(v)),
+        (f"{nominal(v)} cover", *of("coverage")),
+        ("RMS of u", *numerals.alike(sizes[0], sizes[1])),
+        ("checks: pass / FAIL / ?", counts(v.before), counts(v)),
+    ]
+    return [row for row in rows if row[1] or row[2]]
+
+
+def _of_all_rows(v: Validation, name: str) -> str:
+    """Return the estimate of all rows of a check, if there is one."""
+    check = v.checks.get(name)
+    if check is None or check.all_rows is None:
+        return ""
+    return estimate(check, check.all_rows, has_limits=not v.doubt)
+
+
+def left_over(v: Validation) -> list[Table]:
+    """Return the lines that FAIL or are inconclusive."""
+    left = []
+    column = ""
+    for table in tables(v):
+        lines = tuple(x for x in table.lines if x.mark in ("FAIL", "?"))
+        column = column or table.column
+        if lines:
+            left.append(Table(table.head, column, lines))
+            column = " "
+    return left
+
+
+# -- as text ---------------------------------------------------------------------------
+
+
+def as_text(v: Validation, steps: Iterable[str], *, about_rows: bool = True) -> str:
+    """Return what is printed, in lines of at most 80 characters.
 
     Parameters
     ----------
-    judged : Judged
-        What is known.
+    v : Validation
+        What was found.
+    steps : iterable of str
+        What to do next, in the language of who reads it; lines of a step stay as they
+        are.
+    about_rows : bool, default True
+        Whether the line is there that says what was tested.
     """
+    lines = _wrapped(headline(v))
+    if v.change is not None:
+        lines += _wrapped(f"After: {v.outcome}")
+    if about_rows:
+        lines.append(facts(v, "y_std"))
+    lines.append("")
+    if v.change is None:
+        shown = tables(v)
+    else:
+        shown = left_over(v)
+        lines.append(f"{'':<26}{'before':>26}{'after':>28}")
+        for name, before, after in before_and_after(v):
+            lines.append(f"{name:<26}{before:>26}{after:>28}".rstrip())
+        lines += [""] if shown else []
+    for table in shown:
+        lines += _in_columns(Line("", "", table.head, table.column.strip()), MARK)
+        for each in table.lines:
+            lines += _in_columns(each, MARK + NAME)
 
-    def __init__(self, judged: Judged) -> None:
-        self.judged = judged
-        self.level = f"{100 * judged.values.level:g} %"
-        self.intervals = "balls" if judged.rows.is_vector else "intervals"
+    said = [(topic, words) for topic, words in statements(v)]
+    if v.change is not None:
+        said = [(topic, words) for topic, words in said if topic in ("Bound", "Note")]
+    steps = list(steps)
+    lines += [""] if said or steps else []
+    for topic, words in said:
+        lines += _wrapped(words, f"{topic:<{TOPIC}}")
+    topic = "Next"
+    for step in steps:
+        sentence, *as_they_are = step.split("\n")
+        lines += [*_wrapped(sentence, f"{topic:<{TOPIC}}"), *as_they_are]
+        topic = ""
+    return "\n".join(lines).rstrip()
 
-    def verdicts(self) -> dict[str, Verdict]:
-        """Return all verdicts by question."""
-        answers = self.judged.answers.values()
-        return {answered.name: self.verdict(answered) for answered in answers}
 
-    def verdict(self, answered: Answered) -> Verdict:
-        """Return one verdict."""
-        certified = self.judged.certified
-        if certified is None:
-            return Verdict(answered.name, answered.answer, self._nothing())
+def _in_columns(each: Line, indent: int) -> list[str]:
+    """Return a line in columns; numbers stand at the right, below what is too long."""
+    name = each.name if not each.where or not each.name else f"{each.name:<{NAME}}"
+    left = f"{each.mark:<{MARK}}{name}{each.where}"
+    lines = _wrapped(left, indent=indent if each.where else MARK)
+    room = WIDTH - len(lines[-1]) - 1
+    if each.numbers and len(each.numbers) <= room:
+        lines[-1] += each.numbers.rjust(WIDTH - len(lines[-1]))
+    elif each.numbers:
+        lines.append(each.numbers.rjust(WIDTH))
+    return lines
 
-        # what the sentence is about: a fault or a suspect, else the farthest part
-        suspect = None
-        if answered.suspect is not None:
-            suspect = self.region(answered, answered.suspect)
-        if answered.fault is None:
-            worst = self._worst(answered) if suspect is None else suspect
-        elif answered.name == "joint" and self.described is not None:
-            worst, _ = self.described
-        else:
-            worst = self.region(answered, answered.fault)
 
-        as_read = answered.asked.question.as_read
-        low, high = certified.range(answered.asked, ASKED)
-        return Verdict(
-            answered.name,
-            answered.answer,
-            shorten(self._sentence(answered), LONGEST_SENTENCE),
-            T=as_read(answered.worst[ASKED].far),
-            worst=worst,
-            suspect=suspect,
-            regions=self._shown(answered),
-            limits=(as_read(low), as_read(high)),
-            rows_needed=answered.needed,
-            counts=answered.counts,
+def _wrapped(words: str, start: str = "", indent: int | None = None) -> list[str]:
+    """Return lines of words; a number stays with its unit, and no word is cut."""
+    tied = visible(start + words, keep="").replace(" %", "\xa0%")
+    blank = " " * (len(start) if indent is None else indent)
+    lines = wrap(
+        tied,
+        WIDTH,
+        subsequent_indent=blank,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [text.replace("\xa0", " ") for text in lines] or [""]
+
+
+# -- as HTML ---------------------------------------------------------------------------
+
+COLOURS = {"pass": "#1a7f37", "FAIL": "#b42318", "?": "#8a6100"}
+
+
+def as_html(v: Validation, steps: Iterable[str]) -> str:
+    """Return the same for notebooks."""
+    paragraphs = [f"<b>{_html(headline(v))}</b>"]
+    if v.change is not None:
+        paragraphs.append(_html(f"After: {v.outcome}"))
+    paragraphs.append(_html(facts(v, "y_std")))
+
+    rows = []
+    if v.change is not None:
+        rows.append(_row("th", "", "", "before", "after"))
+        rows += [_row("td", "", *row) for row in before_and_after(v)]
+    for table in tables(v) if v.change is None else left_over(v):
+        rows.append(_row("th", "", table.head, "", table.column))
+        for x in table.lines:
+            rows.append(_row("td", x.mark, x.name, x.where, x.numbers))
+    for topic, words in [*statements(v), *(("Next", step) for step in steps)]:
+        paragraphs.append(f"<b>{topic}</b> {_html(words)}")
+    first = 2 if v.change is None else 3
+    texts = [f"<p>{words}</p>" for words in paragraphs]
+    texts.insert(first, f"<table>{''.join(rows)}</table>")
+    return "".join(texts)
+
+
+def _html(words: str) -> str:
+    return escape(visible(words, keep=""))
+
+
+def _row(tag: str, *cells: str) -> str:
+    """Return a row of an HTML table, whose numbers stand at the right."""
+    made = []
+    for number, cell in enumerate(cells):
+        style = f"text-align: {'left' if number < 3 and tag == 'td' else 'right'}"
+        if number == 1:
+            style = "text-align: left"
+        if number == 0 and cell in COLOURS:
+            style += f"; color: {COLOURS[cell]}; font-weight: bold"
+        made.append(f'<{tag} style="{style}">{_html(cell)}</{tag}>')
+    return f"<tr>{''.join(made)}</tr>"
+
+
+# -- for a paper -----------------------------------------------------------------------
+
+
+def for_a_paper(v: Validation) -> str:
+    """Return what a referee asks: what was tested, how, and what was found."""
+    rows = v.rows
+    tested = f"{rows.n_rows:,} rows"
+    if rows.groups is not None:
+        tested += f" in {int(rows.groups.max()) + 1:,} independent groups"
+    kinds = dict.fromkeys(x.kind for x in v.checks.values() if x.result != "not tested")
+    low, high = (numerals.factor(x) for x in (1 / v.tolerance, v.tolerance))
+    sentences = [
+        f"Uncertainties of {tested} were tested with sigmascale {__version__} for "
+        f"{listed(kinds)}, in subgroups by {listed(rows.names, 6)} (accepted: factors "
+        f"of {low} to {high}; {numerals.level(v.confidence)} limits)."
+    ]
+    if v.doubt:
+        return f"{sentences[0]} The test was inconclusive: {_doubt(v)}."
+    if v.before is None or v.change is None:
+        sentences.append(f"{_found(v)}.")
+    else:
+        x = v.change.relative
+        changed = _spelled(numerals.change(x.value, x.low, x.high))
+        sentences.append(f"Before recalibration: {_found(v.before)}.")
+        sentences.append(
+            f"After it: {_found(v)}; the {v.change.score} changed by {changed}."
         )
 
-    def _nothing(self) -> str:
-        """Return why nothing can be told."""
-        values = self.judged.values
-        if values.mean == 0:
-            return "All errors are 0: there is nothing to tell by"
-        units = f"{values.n_units:.0f} {self.judged.unit}"
-        if values.rows.weights is not None:
-            return f"Weights leave {units} in effect: too few to tell anything"
-        return f"{units} are too few to tell anything"
-
-    # -- regions -----------------------------------------------------------------------
-
-    def _region(
-        self,
-        answered: Answered,
-        where: Where,
-        off: float,
-        low: float,
-        high: float,
-    ) -> Region:
-        """Return some rows with numbers in the unit that people read.
-
-        `off`, `low` and `high` are as the question has them, logarithms of factors or
-        means of z; so is the bound that tells whether the rows keep the tolerance.
-        """
-        bound = answered.bound
-        state: State = "open"
-        if -bound <= low and high <= bound:
-            state = "kept"
-        elif low > bound or high < -bound:
-            state = "broken"
-        as_read = answered.asked.question.as_read
-        return Region(
-            where.words,
-            where.column,
-            where.low_value,
-            where.high_value,
-            where.n_rows,
-            estimate=as_read(off),
-            low=as_read(low),
-            high=as_read(high),
-            state=state,
-        )
-
-    @property
-    def _all_rows(self) -> Where:
-        """All rows, which no column tells apart."""
-        return Where("all rows", self.judged.rows.n_rows)
-
-    def region(self, answered: Answered, finding: Finding) -> Region:
-        """Return what was found."""
-        where = self._all_rows
-        if finding.limits is not None:
-            where = _where(finding.limits.variable, finding.region)
-        return self._region(answered, where, finding.off, finding.low, finding.high)
-
-    def _part(
-        self, answered: Answered, parts: Partition, part: int, *limits: float
-    ) -> Region:
-        """Return a part; `limits` are how far it is off, and its limits."""
-        where = Where(
-            parts.words(part),
-            int(parts.counts[part]),
-            parts.variable.name,
-            *parts.ends(part),
-        )
-        return self._region(answered, where, *limits)
-
-    def _worst(self, answered: Answered) -> Region:
-        """Return the part that may be off by most."""
-        worst = answered.worst[ASKED]
-        ends = worst.off, worst.low, worst.high
-        if worst.parts is None:
-            return self._region(answered, self._all_rows, *ends)
-        return self._part(answered, worst.parts, worst.part, *ends)
-
-    def _shown(self, answered: Answered) -> tuple[Region, ...]:
-        """Return all rows and the finest parts with limits that hold at once."""
-        certified = self.judged.certified
-        assert certified is not None
-        regions = []
-        if answered.asked.with_whole:
-            whole = certified.whole_as_shown(answered.asked)
-            ends = whole.off, whole.low, whole.high
-            regions.append(self._region(answered, self._all_rows, *ends))
-        limits = certified.limits.get(type(answered.asked.question))
-        for v in answered.asked.variables:
-            fineness = certified.finest.get(v.name)
-            if fineness is None or limits is None:
-                continue
-            parts = certified.parts[v.name, fineness]
-            place = certified.places[v.name, fineness]
-            of_parts = np.column_stack([limits.off, limits.all_low, limits.all_high])
-            for part, ends in enumerate(of_parts[place].tolist()):
-                regions.append(self._part(answered, parts, part, *ends))
-        return tuple(regions)
-
-    # -- sentences ---------------------------------------------------------------------
-
-    def _sentence(self, answered: Answered) -> str:
-        """Return the answer in words."""
-        if answered.answer == "no":
-            words = self._no(answered)
-        elif answered.name == "joint" and "combinations" in answered.note:
-            words = f"C{answered.note[1:]}"
-        else:
-            words = self.proved(answered)
-        if answered.suspect is not None:
-            # of other questions the sentence has named it
-            subject = f"{self.subject(answered)} " if answered.name == "bias" else ""
-            return f"{words}, but {subject}{self.suspected(answered)}"
-        return words
-
-    def _right(self, answered: Answered, fineness: int) -> str:
-        """Return T at a fineness, as the start of a sentence."""
-        far = answered.worst[fineness].far
-        if isinstance(answered.asked.question, Bias):
-            return f"no bias of more than {u_words(math.ceil(100 * far) / 100)}"
-        subject = self.subject(answered)
-        if answered.name == "coverage":
-            subject = f"{self.level} {subject}"
-        return f"{subject} right to within {at_most(math.exp(far))} times"
-
-    def _in_words(self, answered: Answered, fineness: int) -> str:
-        """Return a fineness of a question in words."""
-        if answered.name == "average" or fineness == 1:
-            return "on average"
-        words = IN_WORDS[fineness]
-        if answered.name == "joint":
-            return f"{words} by what trees expect"
-        if answered.name in ("bias", "coverage"):
-            return words
-        (v,) = answered.asked.variables
-        short = shorten(v.name, 30)
-        if v.labels is not None or v.is_by_value:
-            return f"for every {short} of {percent(0.25 / fineness)} or more"
-        return f"{words} of {short}"
-
-    def proved(self, answered: Answered) -> str:
-        """Return what is proved, whatever the answer is; T is always said."""
-        far = {fineness: worst.far for fineness, worst in answered.worst.items()}
-        unknown = math.log(UNKNOWN)
-        if not far[1] < unknown:
-            return f"Too few {self.judged.unit} to tell anything"
-        if self._is_one_value(answered):
-            one = f"{shorten(answered.name, 30)} has one value"
-            return f"{self._right(answered, 1)} on average: {one}"
-
-        # how right, at the finest of halves, thirds and fifths that is known
-        fineness = 1
-        for finer in (2, 3, ASKED):
-            if finer <= answered.shown and far[finer] < unknown:
-                fineness = finer
-        if answered.answer == "yes" and answered.asked.variables:
-            fineness = ASKED
-        words = (
-            f"{self._right(answered, fineness)} {self._in_words(answered, fineness)}"
-        )
-        if words.startswith("no"):
-            words = f"N{words[1:]}"
-        beside = self._beside(answered, fineness)
-        return f"{words}{beside}{self._why_not_yes(answered)}"
-
-    def _beside(self, answered: Answered, fineness: int) -> str:
-        """Return what is proved beside a fineness: finer, or on average."""
-        if answered.name == "average" or (
-            answered.suspect is not None and fineness > 1
-        ):
-            return ""
-        if answered.answer == "yes":
-            return self._finer(answered)
-        if fineness == 1 and answered.asked.variables:
-            return "; too few rows to tell more"
-        return f", {self._brief(answered)} on average"
-
-    def _why_not_yes(self, answered: Answered) -> str:
-        """Return what hinders a yes, or how many rows would show the tolerance."""
-        if answered.note:
-            return f"; {answered.note}"
-        if self.is_heavy(answered):
-            return "; rare large errors cannot be excluded"
-        if answered.needed is None:
-            return ""
-        question = answered.asked.question
-        unit = " u" if isinstance(question, Bias) else ""
-        tolerance = f"{question.as_read(answered.bound):.3g}{unit}"
-        return f"; about {answered.needed:,} {self.judged.unit} would show {tolerance}"
-
-    def _finer(self, answered: Answered) -> str:
-        """Return the finest that is proved, if it is finer than fifths."""
-        finest = answered.proved
-        finer = ""
-        if finest > ASKED and answered.asked.variables:
-            finer = f", {self._brief(answered, finest)} {IN_WORDS[finest]}"
-        return finer + self._unjudged(answered)
-
-    def _unjudged(self, answered: Answered) -> str:
-        """Return the share of rare labels that were not judged, if there are any."""
-        certified = self.judged.certified
-        assert certified is not None
-        if answered.asked.with_whole or not answered.asked.variables:
-            return ""
-        parts = certified.parts.get((answered.asked.variables[0].name, ASKED))
-        if parts is None or not parts.unjudged:
-            return ""
-        return f"; rare labels ({percent(parts.unjudged)} of the rows) were not judged"
-
-    def _is_one_value(self, answered: Answered) -> bool:
-        """Return whether a question is of one column that does not vary."""
-        if answered.asked.with_whole or not answered.asked.variables:
-            return False
-        (v,) = answered.asked.variables
-        return v.n_bins == 1 and not v.n_rare
-
-    def _brief(self, answered: Answered, fineness: int = 1) -> str:
-        """Return T at a fineness without words, where the subject is clear."""
-        far = answered.worst[fineness].far
-        if isinstance(answered.asked.question, Bias):
-            return u_words(math.ceil(100 * far) / 100)
-        return f"{at_most(math.exp(far))}"
-
-    def is_heavy(self, answered: Answered) -> bool:
-        """Return whether rare large errors, seen or not, are why it cannot be told."""
-        if (
-            not isinstance(answered.asked.question, SizeOfU)
-            or answered.answer != "cannot tell"
-        ):
-            return False
-        certified = self.judged.certified
-        assert certified is not None
-        whole = certified.whole(answered.asked)
-        could_be_right = (
-            answered.worst[1].far > answered.bound and abs(whole.off) < answered.bound
-        )
-        return could_be_right and self.judged.is_heavy_tailed
-
-    def subject(self, answered: Answered) -> str:
-        """Return what is too low, too narrow or too small."""
-        if answered.name == "bias":
-            return "predictions are"
-        return f"{self.intervals} are" if answered.name == "coverage" else "u is"
-
-    def suspected(self, answered: Answered) -> str:
-        """Return what is off, and by how much."""
-        finding = answered.suspect
-        assert finding is not None
-        where = self._for(answered, finding)
-        low, high = sorted((abs(finding.low), abs(finding.high)))
-        if isinstance(answered.asked.question, Bias):
-            side = "low" if finding.off > 0 else "high"
-            ends = f"({low:.2g} to {high:.2g} u)"
-            return f"probably too {side} by {u_words(finding.off)} {where} {ends}"
-        factor = math.exp(finding.off)
-        off = off_by(factor)
-        if answered.name == "coverage":
-            off = off_by(factor, ("narrow", "wide"))
-        ends = f"({times(math.exp(low))} to {times(math.exp(min(high, 9)))})"
-        if high > math.log(UNKNOWN):
-            ends = f"(at least {times(math.exp(low))})"
-        return f"probably {off} {where} {ends}"
-
-    def _for(self, answered: Answered, finding: Finding) -> str:
-        """Return of which rows something was found, for use in a sentence."""
-        where = self.region(answered, finding).where
-        return "on average" if where == "all rows" else f"for {where}"
-
-    def _no(self, answered: Answered) -> str:
-        """Return what is wrong."""
-        fault = answered.fault
-        assert fault is not None
-        if answered.name == "joint":
-            return self._guilty(answered)
-        where = self._for(answered, fault)
-        if isinstance(answered.asked.question, Bias):
-            return self._biased(answered, where)
-        if isinstance(answered.asked.question, Coverage):
-            return self._missing(answered, where)
-
-        # of the size of u
-        off = off_by(math.exp(fault.off))
-        if answered.name == "average":
-            words = f"u is {off} on average"
-            if fault.off < 0:
-                return f"{words}, if no rarer, larger errors are to come"
-            if self.judged.outliers is not None:
-                share = percent(self.judged.outliers)
-                return f"{words}, because of the largest {share} of the errors"
-            return words
-        if fault.limits is None:
-            return f"u is {off} {self._all_along(answered)}"
-        return f"u is {off} {where}{self._elsewhere(fault)}"
-
-    def _all_along(self, answered: Answered) -> str:
-        """Return that a fault is one of all values of a column."""
-        (v,) = answered.asked.variables
-        short = shorten(answered.name, 30)
-        if answered.name == "u":
-            return "at every level of u"
-        return f"for every {short}" if v.labels is not None else f"all along {short}"
-
-    def _biased(self, answered: Answered, where: str) -> str:
-        """Return a bias that is wrong `where`, and that of all rows beside it."""
-        fault = answered.fault
-        certified = self.judged.certified
-        assert fault is not None
-        assert certified is not None
-        side = "low" if fault.off > 0 else "high"
-        words = f"Predictions are too {side} by {u_words(fault.off)} {where}"
-        average = certified.whole(answered.asked).off
-        if fault.limits is not None and abs(average) >= 0.05:
-            words += f" ({u_words(average)} on average)"
-        return words
-
-    def _missing(self, answered: Answered, where: str) -> str:
-        """Return what intervals that are wrong hold `where`, in place of the claim."""
-        fault = answered.fault
-        assert fault is not None
-        values = self.judged.values
-        inside = self.inside(fault)
-        holds = values.stretch[inside] <= 1
-        held = np.average(holds, weights=values.w[inside])
-        place = "" if fault.limits is None else f" {where}"
-        off = off_by(math.exp(fault.off), ("narrow", "wide"))
-        return f"{self.level} {self.intervals} hold {100 * held:.3g} %{place}: {off}"
-
-    def inside(self, finding: Finding) -> Bools:
-        """Return which rows were found."""
-        if finding.limits is None:
-            return np.ones(self.judged.rows.n_rows, dtype=np.bool_)
-        return finding.limits.variable.inside(finding.region)
-
-    def _elsewhere(self, fault: Finding) -> str:
-        """Return how far off the other rows are, if that is worth words."""
-        is_rest = ~self.inside(fault)
-        z2 = self.judged.values.z2[is_rest]
-        w = self.judged.values.w[is_rest]
-        mean = float(w @ z2) / max(float(w.sum()), 1e-300)
-        factor = math.sqrt(max(mean, 1e-300))
-        if max(factor, 1 / factor) < OFF:
-            return ""
-        if (factor > 1) == (fault.off > 0):
-            return f" ({times(max(factor, 1 / factor))} elsewhere)"
-        return f" ({off_by(factor)} elsewhere)"
-
-    # -- combinations ------------------------------------------------------------------
-
-    @cached_property
-    def described(self) -> tuple[Region, list[str]] | None:
-        """The rows that trees blame by a few conditions, and their columns."""
-        answered = self.judged.answers.get("joint")
-        fault = None if answered is None else answered.fault
-        expected = self.judged.expected
-        if answered is None or fault is None or fault.contrast <= 0 or expected is None:
-            return None
-
-        # a few conditions, and the rows for which they hold
-        values = self.judged.values
-        variables = self.judged.variables.values()
-        sign = math.copysign(1.0, fault.off)
-        runs, inside = describe(variables, values.z2, *expected, sign)
-        if not runs:
-            return None
-
-        # these rows with limits of their own, if they are clearly at fault
-        off = half_log(float(np.average(values.z2[inside], weights=values.w[inside])))
-        share = float(inside.mean())
-        level = 1 - OWN * min(share, 1 - share)
-        low, high = answered.asked.question.own_limits(values, inside, share, level)
-        where = Where(
-            " and ".join(run.words for run in runs),
-            int(np.count_nonzero(inside)),
-            column=runs[0].column if len(runs) == 1 else None,
-        )
-        region = self._region(answered, where, off, low, high)
-        is_clear = sign * off >= abs(fault.off) / 2
-        if not is_clear or region.state != "broken":
-            return None
-        return region, [run.column for run in runs]
-
-    def _guilty(self, answered: Answered) -> str:
-        """Say which combinations are wrong, by the columns that matter."""
-        fault = answered.fault
-        assert fault is not None
-        off = off_by(math.exp(fault.off))
-        if fault.limits is None:
-            return f"u is {off} everywhere; no combination of features stands out"
-        if self.described is not None:
-            region, _ = self.described
-            factor = off_by(region.estimate)
-            words = (
-                f"Most wrong where {region.where} ({region.n_rows:,} rows): {factor}"
-            )
-            if len(words) <= LONGEST_SENTENCE:
-                return words
-        where = self.region(answered, fault).where
-        return f"u is {off} for {where}"
+    results = [check.result for check in own_results(v)]
+    if v.result != "FAIL" and not numerals.is_unknown(v.bound):
+        sentences.append(f"{_bound(v)[0].upper()}{_bound(v)[1:]}.")
+    of = f"of {_counted(len(results), 'check')}"
+    n_fail, n_open = results.count("FAIL"), results.count("inconclusive")
+    sentences.append(f"Results {of}: {n_fail} failed, {n_open} inconclusive.")
+    return " ".join(sentences)
 
 
-def _where(v: Variable, region: int) -> Where:
-    """Return which rows a region of a variable has."""
-    n_rows = int(v.n_rows[region])
-    if v.name == "joint":
-        return Where(f"{n_rows:,} rows of no simple kind", n_rows)
-    return Where(v.words(region), n_rows, v.name, *v.limits(region))
+def _found(v: Validation) -> str:
+    """Return RMS z of all rows and of the worst subgroup that fails, and coverage."""
+    said = []
+    if size := _of_all_rows(v, "calibration"):
+        said.append(f"RMS z was {_spelled(size)}")
+    for check in sorted(v.checks.values(), key=_nearness):
+        s = check.subgroup
+        if check.result != "FAIL" or check.unit != "" or s is None:
+            continue
+        if s.conditions and not is_same(v, check):
+            said.append(f"{_spelled(estimate(check, s))} for {place(v, s)}")
+            break
+    if covered := _of_all_rows(v, "coverage"):
+        said.append(f"{nominal(v)} covered {_spelled(covered)}")
+    return ", ".join(said)
+
+
+def _spelled(words: str) -> str:
+    """Return an estimate with limits as sentences have it: 2.20 (2.04 to 2.71)."""
+    return words.replace("[", "(").replace(", ", " to ").replace("]", ")")

@@ -53,7 +53,7 @@ def test_every_kind_of_recalibrator_runs_in_batches_of_the_engine(scan):
     rows = rows_of(table)
     for scaling in (None, ss.RakedScaling(), ss.BinwiseScaling(by=("u", "kind"))):
         r = ss.Recalibrator(scaling).fit(rows)
-        found = collected(ss.frames.apply(r, scan(table), interval=0.9))
+        found = collected(ss.frames.apply(r, scan(table), coverage=0.9))
         assert found.columns[:5] == table.columns
         np.testing.assert_allclose(found["u_recalibrated"], r.predict(rows), rtol=1e-12)
         # without predictions, limits are those of errors
@@ -167,7 +167,7 @@ def test_a_worker_that_is_killed_in_mid_run_loses_nothing(scan, tmp_path):
     table = make(20_000)
     rows = rows_of(table)
     r = ss.Recalibrator(ss.RakedScaling()).fit(rows)
-    applied = ss.frames.apply(r, scan(table), interval=0.9)
+    applied = ss.frames.apply(r, scan(table), coverage=0.9)
     found = collected(ill(applied, tmp_path / "killed"))
     assert (tmp_path / "killed").exists()
     assert found["row"].to_list() == table["row"].to_list()
@@ -261,17 +261,17 @@ def test_what_is_not_there_or_no_number_is_refused_before_anything_is_read():
     with pytest.raises(InvalidInputError, match="levels"):
         ss.frames.apply(r, table.lazy(), quantiles=[0.5, 1.5])
     with pytest.raises(InvalidInputError, match="coverage"):
-        ss.frames.apply(r, table.lazy(), interval=95)
+        ss.frames.apply(r, table.lazy(), coverage=95)
     bounded = ss.Recalibrator(ss.TemperatureScaling(), bounds=(0, None))
     with pytest.raises(InvalidInputError, match="y_pred"):
-        ss.frames.apply(bounded.fit(rows_of(make())), table.lazy(), interval=0.9)
+        ss.frames.apply(bounded.fit(rows_of(make())), table.lazy(), coverage=0.9)
 
 
 def test_columns_that_are_called_as_ours_are_kept_and_repeats_refused(scan):
     table = make(300, **{"New columns": np.arange(300), "Hash of the row": 1.5})
     rows = rows_of(table)
     r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows)
-    found = collected(ss.frames.apply(r, scan(table), interval=0.9))
+    found = collected(ss.frames.apply(r, scan(table), coverage=0.9))
     assert found.columns[: len(table.columns)] == table.columns
     assert found["New columns"].to_list() == list(range(300))
     features = ["x", "New columns", "Hash of the row"]

@@ -6,7 +6,7 @@ import { address, ask, file } from "./server.js";
 
 const place = (id) => document.getElementById(id);
 const KEPT = `sigmascale ${location.pathname}`; // of this start of the server
-const MARKS = { yes: ["✓", "yes"], no: ["✗", "no"], "cannot tell": ["?", "unsure"] };
+const KINDS = { pass: "good", FAIL: "bad", "?": "unsure" };
 let state = { revision: -1, slots: {}, results: {}, problems: {}, job: null };
 let failures = {}; // what was refused at once, by step or file
 let sending = "";
@@ -101,7 +101,7 @@ const REMEDIES = {
     return decimal === "," ? [{ separator, decimal }, `${words} and decimal commas`, true] : [{ separator }, words, true];
   },
   "decimal-comma": () => [{ decimal: "," }, "Read commas as decimal marks", true],
-  "missing-values": () => [{ drop_missing: true }, "Leave out rows with missing values"],
+  "missing-values": () => [{ drop_missing: true }, "Exclude rows with missing values"],
 };
 
 // What is wrong with a step or a file, with the click that mends it.
@@ -134,73 +134,63 @@ function tableStep() {
     trouble("table"),
     slot && opened("table", state, settle),
     slot && slot.view && !usable() && trouble("table", "table", slot.view.problem || { message: "Say which column is the uncertainty, and which the error, or the true value and the prediction.", code: "column", fields: {} }),
-    usable() && el("p", {}, button("check", state.results.check ? "Judge again" : "Judge the uncertainties", () => run("check", {}), { primary: true, disabled: Boolean(state.job) })),
+    usable() && el("p", {}, button("check", state.results.check ? "Test again" : "Test the uncertainties", () => run("check", {}), { primary: true, disabled: Boolean(state.job) })),
   ];
 }
 
-// -- 2 verdict ------------------------------------------------------------------------
+// -- 2 result ------------------------------------------------------------------------
 
-const questions = (verdicts) =>
+// Lines of checks: the result, the check and its subgroup, and the estimate.
+const results = ({ stage, head, column, lines }) =>
   el(
-    "ul.questions",
+    "table.results",
     {},
-    verdicts.map(({ name, answer, sentence }) => {
-      const [sign, kind] = MARKS[answer];
-      return el(`li.${kind}`, { "data-verdict": name }, el("span.mark", { role: "img", "aria-label": answer }, sign), el("span", {}, sentence));
-    }),
+    el("tr", {}, el("th", { colspan: "2" }, stage && el("b", {}, stage), head), el("th", {}, column)),
+    lines.map(({ mark, name, where, numbers, check }) => el("tr", { "data-check": check }, el(`td.mark.${KINDS[mark] || "none"}`, {}, mark), el("td", {}, name, where && el("small", {}, where)), el("td.n", {}, numbers))),
   );
 
-// The verdicts of a step: one line, the picture, a sentence for each question, what next.
+// What can be done next, by the command that does it: the button, and what it does.
+const ACTIONS = {
+  fit: (options) => ["Recalibrate", () => recalibrate(options)],
+  apply: () => ["Recalibrate new predictions", () => place("step-apply").scrollIntoView()],
+  check: (options) => ["Test intervals alone", () => run("check", options)],
+  groups: () => ["Choose the column of groups", () => place("step-table").scrollIntoView()],
+};
+
+// The results of a step: boxes, a picture, a line for each check, and what to do next.
 function verdict(step, found) {
-  const { judged } = found;
-  const variables = found.figures.filter((each) => each.name); // that at fault first
-  const along = variables.find((each) => each.name === ui.along[step]) || variables[0];
-  const rest = judged.verdicts.filter((each) => !each.shown);
+  const along = found.figures.find((each) => each.name === ui.along[step]) || found.figures[1] || found.figures[0];
+  const first = found.figures.find((each) => each !== along);
   const picture = (each) => el("img", { src: `${file(each.file, true)}&r=${state.revision}`, alt: each.title, width: each.width, height: each.height });
+  const action = ({ what, verb, options }) => {
+    const [label, act] = ACTIONS[verb] ? ACTIONS[verb](options) : [];
+    return el("li", {}, what, " ", label && button(`do ${what}`, label, act));
+  };
   return [
-    el(`p.headline.${MARKS[judged.answer][1]}`, { "data-answer": judged.answer }, found.headline),
+    el("div.boxes", { "data-result": found.result }, found.boxes.map(({ stage, kind, word, rest, numbers }) => el(`div.box.${kind}`, {}, stage && el("small", {}, stage), el("b", {}, word), el("span", {}, rest), el("small", {}, numbers)))),
     warned(found),
-    el(
-      "div.answer",
-      {},
-      el("figure.main", {}, picture(found.figures[0])),
-      el("figure.main", {}, picture(found.figures[1])),
-    ),
-    el(
-      "div.answer",
-      {},
+    along &&
       el(
-        "div",
+        "div.answer",
         {},
-        questions(judged.verdicts.filter((each) => each.shown)),
-        rest.length > 0 && el("details", { "data-key": `rest ${step}` }, el("summary", {}, `${rest.length} more features`), questions(rest)),
-      ),
-    ),
-    el(
-      "div.answer",
-      {},
-      along &&
+        first && el("figure.main", {}, picture(first)),
         el(
           "figure.main",
           { "data-along": along.name },
-          el("figcaption", {}, el("label", {}, "Along ", select(`along ${step}`, along.name, variables.map(({ name, words }) => [name, words]), (name) => choose("along", { [step]: name })))),
           picture(along),
+          el("figcaption", {}, el("label", {}, "Along ", select(`along ${step}`, along.name, found.figures.map(({ name, words }) => [name, words]), (name) => choose("along", { [step]: name })))),
         ),
-      el(
-        "div",
-        {},
-        judged.next_steps.length > 0 && el("div.next", {}, el("strong", {}, "What now?"), el("ul", {}, judged.next_steps.map(({ what, how }) => el("li", {}, what, " ", how && button(`do ${what}`, "Do it", () => doStep(how)))))),
-        judged.notes.map((words) => el("p.note", {}, words)),
-        judged.closing && hint(judged.closing),
-        el("p", {}, el("a", { href: file(found.report, true), target: "_blank", rel: "noopener" }, "Read the report")),
       ),
-    ),
+    el("div.answer", {}, found.tables.map(results)),
+    el("dl.statements", {}, found.statements.flatMap(([topic, words]) => [el("dt", {}, topic), el("dd", {}, words)])),
+    found.next_steps.length > 0 && el("div.next", {}, el("strong", {}, "Next"), el("ul", {}, found.next_steps.map(action))),
+    el("p", {}, el("a", { href: file(found.report, true), target: "_blank", rel: "noopener" }, "Read the report")),
   ];
 }
 
-// What a verdict advises, as fields of step 3, which then begins.
-function doStep(how) {
-  Object.assign(ui.fit, { scaling: "boosted", bias: null, parts: null }, how);
+// What a result advises, as fields of step 3, which then begins.
+function recalibrate(options) {
+  Object.assign(ui.fit, { scaling: "boosted", bias: null, parts: null }, options);
   place("step-fit").scrollIntoView();
   run("fit", fitFields());
 }
@@ -208,7 +198,7 @@ function doStep(how) {
 function checkStep() {
   const found = state.results.check;
   if (found) return verdict("check", found);
-  return [trouble("check"), !state.problems.check && hint(usable() ? "Not judged yet." : "First, a table.")];
+  return [trouble("check"), !state.problems.check && hint(usable() ? "Not tested yet." : "First, a table.")];
 }
 
 // -- 3 recalibrate --------------------------------------------------------------------
@@ -231,14 +221,14 @@ function fitStep() {
       "div.options",
       {},
       el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", state.slots.table.view?.scalings || [], (scaling) => choose("fit", { scaling }))),
-      checkbox("bias", ui.fit.bias, "Correct the predictions, too, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
-      ui.fit.parts && checkbox("parts", true, `Hold what intervals claim in each part of ${ui.fit.parts.join(" and ")}`, () => choose("fit", { parts: null })),
+      checkbox("bias", ui.fit.bias, "Correct the bias of predictions, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
+      ui.fit.parts && checkbox("parts", true, `Guarantee coverage in each label or fifth of ${ui.fit.parts.join(" and ")}`, () => choose("fit", { parts: null })),
     ),
-    el("div.options", {}, way(false, "Learn from this table, and judge by a share of it that is left out: "), share, way(true, "Learn from another file")),
-    second && [dropZone("known", state.slots.known ? "Drop another file, or" : "Drop the file to learn from, or", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
+    el("div.options", {}, way(false, "Fit this table, and test on a share of it that is held out: "), share, way(true, "Fit another file, and test on this table")),
+    second && [dropZone("known", state.slots.known ? "Drop another file, or" : "Drop the file to fit, or", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
     trouble("fit", second ? "known" : "table"),
     el("p", {}, button("fit", found ? "Recalibrate again" : "Recalibrate", () => run("fit", fitFields()), { primary: true, disabled: Boolean(state.job || (second && !state.slots.known)) })),
-    found && [verdict("fit", found), el("h3", {}, "What was learned"), el("p", {}, found.learned)],
+    found && [verdict("fit", found), el("h3", {}, "The fitted correction"), el("p", {}, found.fitted)],
   ];
 }
 
@@ -257,12 +247,12 @@ function applyStep() {
     drop,
     trouble("new", "new"),
     opened("new", state, settle),
-    learned && el("div.options", {}, way("fit", "By what step 3 has learned"), way("file", "By a recalibrator from a file")),
+    learned && el("div.options", {}, way("fit", "By the recalibrator of step 3"), way("file", "By a recalibrator from a file")),
     source === "file" && [dropZone("recalibrator", state.slots.recalibrator ? "Drop another recalibrator, or" : "Drop a recalibrator (JSON), or", state, send), trouble("recalibrator", "recalibrator"), state.slots.recalibrator && opened("recalibrator", state, settle)],
     el(
       "div.options",
       {},
-      el("label", {}, "Intervals that hold ", input("coverage", ui.apply.coverage, (coverage) => choose("apply", { coverage }), { class: "short", placeholder: "0.95" })),
+      el("label", {}, "Coverage of intervals ", input("coverage", ui.apply.coverage, (coverage) => choose("apply", { coverage }), { class: "short", placeholder: "0.95" })),
       el("label", {}, "Quantiles ", input("quantiles", ui.apply.quantiles, (quantiles) => choose("apply", { quantiles }), { placeholder: "0.05, 0.5, 0.95" })),
     ),
     trouble("apply", "new"),
@@ -271,20 +261,20 @@ function applyStep() {
   ];
 }
 
-// -- 5 take along ---------------------------------------------------------------------
+// -- 5 download ---------------------------------------------------------------------
 
 const link = (name) => el("a", { href: file(name), download: name }, name);
 const ABOUT = [
   [/_report\.html$/, "the report on the table as it is"],
-  [/_card\.html$/, "the card: the evidence on one page, which travels"],
-  [/_before_after\.html$/, "the report on what recalibration did"],
+  [/_card\.html$/, "the card: the results on one page"],
+  [/_before_after\.html$/, "the report before and after recalibration"],
   [/_recalibrator\S*\.json$/, "the recalibrator, for step 4, Python and the command line"],
   [/_recalibrated/, "the table with recalibrated uncertainties and intervals"],
 ];
 
 function takeStep() {
   const found = ["check", "fit", "apply"].map((step) => state.results[step]).filter(Boolean);
-  if (!found.length) return hint("Nothing was made yet.");
+  if (!found.length) return hint("Nothing to download yet.");
   const files = found.flatMap((each) => each.files);
   const lines = found.flatMap((each) => each.lines).join("\n");
   const copy = async ({ target }) => {

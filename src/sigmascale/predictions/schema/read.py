@@ -212,17 +212,21 @@ class Schema:
 
     # -- in words ----------------------------------------------------------------------
 
-    def __str__(self) -> str:
-        """Return what is taken from a table, in words.
+    def in_words(self) -> dict[str, str]:
+        """Return what is taken from a table, by role, but for the features.
 
-        >>> str(Schema("s2", True, ("mass",), error=("R", "V")))
-        'error R - V; uncertainty sqrt(s2); features: mass'
+        >>> Schema("s2", True, ("mass",), error=("R", "V")).in_words()
+        {'error': 'R − V', 'uncertainty': 'sqrt(s2)'}
         """
-        words = []
+        words = {}
         if self.error:
-            words.append(f"error {' - '.join(map(shorten, self.error))}")
-        words.append(f"uncertainty {self._uncertainty_in_words()}")
-        words += [f"{role} {shorten(name)}" for role, name in self.of_rows.items()]
+            words["error"] = " − ".join(map(shorten, self.error))
+        words["uncertainty"] = self._uncertainty_in_words()
+        return words | {role: shorten(name) for role, name in self.of_rows.items()}
+
+    def __str__(self) -> str:
+        """Return what is taken from a table, in words."""
+        words = [f"{role} {name}" for role, name in self.in_words().items()]
         features = ", ".join(map(shorten, self.features)) or "none"
         return f"{'; '.join(words)}; features: {features}"
 

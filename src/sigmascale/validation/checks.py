@@ -1,0 +1,574 @@
+"""From rows to checks: limits of all regions, and the result that follows from each.
+
+A check *passes* if the one-sided limits of all its parts, and of all rows where it asks
+them, lie within the accepted range: no correction is needed, as every part must (an
+intersection-union test: R. L. Berger, Technometrics 24, 295 (1982)). The farthest of
+them is T. It *fails* if the simultaneous limits of any region lie outside. Else it is
+inconclusive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize, special
+
+from .._support.checks import Bools, Floats, Ints
+from ..predictions.predictions import Predictions
+from .chance import critical_values
+from .columns import FEWEST, N_PARTS, Column, Condition, columns_of
+from .combinations import (
+    COMBINATIONS,
+    LEARNABLE,
+    combined,
+    described,
+    has_combinations,
+    rows_of_trees,
+)
+from .questions import QUESTIONS, Estimates, Question
+from .questions.question import Limits
+from .regions import Regions
+from .results import Check, CheckOutcome, Doubt, Note, Subgroup, Variation, outcome
+from .values import Values
+
+AS_CLEAR = 0.85  # of the distance: then a pair of columns is named, not trees
+OF_ALL_ROWS = 0.2  # of the error rate of a FAIL, that limits of all rows take
+# families of regions beside columns: what trees expect, pairs of columns, short runs
+TREES = -1
+PAIRS = -2
+SHORT = -3
+
+
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """All regions, and limits of all of them by one question.
+
+    Attributes
+    ----------
+    question : Question
+        The question.
+    estimates : Estimates
+        How far regions are off.
+    alone : Limits
+        One-sided limits of each.
+    at_once : Limits
+        Limits that hold for all at once, which reach as far as those at least.
+    """
+
+    question: Question
+    estimates: Estimates
+    alone: Limits
+    at_once: Limits
+    level_of_all: float
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """All that is known of some rows.
+
+    Attributes
+    ----------
+    values : Values
+        The rows.
+    columns : list of Column
+        u, the features and time; those of combinations are in `regions`.
+    regions : Regions or None
+        All regions; None where rows are too few to tell anything.
+    checks : dict of str to Check
+        The checks, by name.
+    variation : Variation or None
+        How much RMS z varies.
+    """
+
+    values: Values
+    tolerance: float
+    confidence: float
+    scope: str
+    doubt: Doubt
+    columns: list[Column]
+    regions: Regions | None = None
+    looked: tuple[Looked, ...] = ()
+    checks: dict[str, Check] = field(default_factory=dict)
+    variation: Variation | None = None
+
+
+def test_rows(
+    rows: Predictions,
+    *,
+    tolerance: float,
+    confidence: float,
+    coverage: float,
+    scope: str,
+    doubt: Doubt,
+    rng: np.random.Generator,
+) -> Tested:
+    """Return all checks of rows in canonical order."""
+    values = Values(rows, coverage)
+    questions = [q(values) for q in QUESTIONS if q.is_asked(rows, scope)]
+    columns = columns_of(values)
+    tested = Tested(values, tolerance, confidence, scope, doubt, columns)
+    if values.mean_z2 == 0 or values.n_units < 2:
+        return replace(tested, checks=_nothing(tested, questions))
+
+    # combinations are columns, too
+    every = list(columns)
+    is_learnable = values.n_units >= LEARNABLE and has_combinations(columns)
+    if is_learnable and any(q.is_by_column for q in questions):
+        every += combined(columns, values, rng)
+    regions = Regions(every, values)
+    looked = _look(regions, questions, len(columns), confidence, rng)
+    tested = replace(tested, regions=regions, looked=looked)
+
+    checks = [check for each in looked for check in _Checks(tested, each).all()]
+    return replace(
+        tested,
+        checks={check.name: check for check in checks},
+        variation=_largest_variation(tested),
+    )
+
+
+def _look(
+    regions: Regions,
+    questions: Sequence[Question],
+    n_columns: int,
+    confidence: float,
+    rng: np.random.Generator,
+) -> tuple[Looked, ...]:
+    """Return the limits of all regions, by question: alone, and all at once.
+
+    The error rate of those that hold at once is shared by families of regions: all rows
+    by each question take a fifth, each column, what trees expect, all pairs of columns
+    and all short runs, by each question, the rest.
+    """
+    family = regions.owner.copy()
+    for i, column in enumerate(regions.columns[n_columns:], n_columns):
+        family[regions.owner == i] = TREES if column.name == COMBINATIONS else PAIRS
+    family[regions.is_short] = SHORT
+    families: dict[tuple[int, int], Bools] = {}
+    for number, question in enumerate(questions):
+        families |= {(number, k): x for k, x in _families(question, family).items()}
+    influences = {i: question.influence for i, question in enumerate(questions)}
+    error_rate = 1 - confidence
+    spent = error_rate * (1 - OF_ALL_ROWS)
+    critical = critical_values(regions, influences, families, spent, rng)
+    level_of_all = 1 - error_rate * OF_ALL_ROWS / (2 * len(questions))
+
+    looked = []
+    for number, question in enumerate(questions):
+        estimates = question.estimates(regions)
+        level = np.full(family.size, float(special.ndtr(5.0)))  # of no use
+        for k, is_of_family in _families(question, family).items():
+            if (number, k) in critical:
+                level[is_of_family] = special.ndtr(critical[number, k])
+        level = np.maximum(level, confidence)
+        alone = estimates.limits(confidence, is_moderated=False)
+        at_once = estimates.limits(level, is_moderated=True)
+        at_once = replace(
+            at_once,
+            low=np.minimum(at_once.low, alone.low),
+            high=np.maximum(at_once.high, alone.high),
+        )
+        looked.append(Looked(question, estimates, alone, at_once, level_of_all))
+    return tuple(looked)
+
+
+def _families(question: Question, family: Ints) -> dict[int, Bools]:
+    """Return which regions share a part of the error rate, by one question."""
+    if question.has_one_family:
+        return {0: (family >= 0) | (family == SHORT)}
+    known = np.unique(family).tolist()
+    if not question.is_by_column:
+        known = [k for k in known if k not in (TREES, PAIRS)]
+    return {k: family == k for k in known}
+
+
+# -- the checks of a question ----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The subgroups of a check: regions, and all rows as the number −1.
+
+    `low[i]` to `high[i]` are simultaneous limits, `far[i]` is the farther one-sided
+    limit, and `outward[i]` how far off a subgroup is at least, by simultaneous limits.
+    """
+
+    region: Ints
+    off: Floats
+    one_sided: Floats  # [low or high, candidate]
+    at_once: Floats
+    is_part: Bools
+
+    @cached_property
+    def far(self) -> Floats:
+        """The farther one-sided limit."""
+        return np.asarray(np.maximum(-self.one_sided[0], self.one_sided[1]))
+
+    @cached_property
+    def outward(self) -> Floats:
+        """How far off it is at least, by simultaneous limits; below 0 if maybe not."""
+        return np.asarray(np.maximum(self.at_once[0], -self.at_once[1]))
+
+
+class _Checks:
+    """Makes the checks of one question."""
+
+    def __init__(self, tested: Tested, looked: Looked) -> None:
+        assert tested.regions is not None
+        self.tested = tested
+        self.values = tested.values
+        self.regions = tested.regions
+        self.looked = looked
+        self.question = looked.question
+        self.bound = looked.question.bound(tested.tolerance)
+        self.accepted = accepted_of(looked.question, tested.tolerance)
+        n_columns = len(tested.columns)
+        self.is_of_columns = self.regions.owner < n_columns
+
+    def all(self) -> list[Check]:
+        """Return the checks."""
+        question = self.question
+        none = np.zeros(self.regions.owner.size, dtype=np.bool_)
+        if not question.is_by_column:
+            return [self._check(question.kind, None, self.is_of_columns, True)]
+        checks = [self._check(question.kind, None, none, True)]
+        for i, column in enumerate(self.tested.columns):
+            mine = self.regions.owner == i
+            kind = "consistency" if i == 0 else "adaptivity"
+            checks.append(self._check(kind, column, mine, False))
+        if has_combinations(self.tested.columns):
+            checks.append(self._combinations(~self.is_of_columns))
+        return checks
+
+    def _candidates(self, mine: Bools, with_all: bool) -> Candidates:
+        """Return the subgroups of a check."""
+        looked = self.looked
+        use = np.flatnonzero(mine & self.regions.is_usable)
+        off = looked.estimates.off[use]
+        one_sided = np.array([looked.alone.low[use], looked.alone.high[use]])
+        at_once = np.array([looked.at_once.low[use], looked.at_once.high[use]])
+        is_part = self.regions.is_part[use]
+        if with_all:
+            alone = self.question.all_rows(self.tested.confidence)
+            wide = self.question.all_rows(looked.level_of_all)
+            ends = [[alone.off - alone.down], [alone.off + alone.up]]
+            wide_ends = [[wide.off - wide.down], [wide.off + wide.up]]
+            use = np.append(use, -1)
+            off = np.append(off, alone.off)
+            one_sided = np.hstack([one_sided, np.array(ends, dtype=np.float64)])
+            at_once = np.hstack([at_once, np.array(wide_ends, dtype=np.float64)])
+            is_part = np.append(is_part, True)
+        return Candidates(use, off, one_sided, at_once, is_part)
+
+    def _check(
+        self, kind: str, column: Column | None, mine: Bools, with_all: bool
+    ) -> Check:
+        """Return one check: of a column, or of all columns and all rows."""
+        c = self._candidates(mine, with_all)
+        bound = self.bound
+        parts = np.flatnonzero(c.is_part)
+        T = float(c.far[parts].max()) if parts.size else math.inf
+        is_alone = with_all and not mine.any()
+        n_left = np.count_nonzero(mine & self.regions.is_part & ~self.regions.is_usable)
+        has_few = self.values.n_eff < FEWEST * N_PARTS or n_left > 0
+        if has_few and not is_alone:
+            T = math.inf
+
+        # the region that surely is off by most, if one is; else the farthest part
+        fails = np.flatnonzero((c.at_once[0] > bound) | (c.at_once[1] < -bound))
+        note, note_share = self._note(column)
+        result: CheckOutcome = "inconclusive"
+        decides = parts[np.argmax(c.far[parts])] if parts.size else None
+        if fails.size:
+            result = "FAIL"
+            decides = fails[np.argmax(c.outward[fails])]
+        elif bound >= T:
+            result = "pass"
+        elif math.isinf(T) and not note:
+            note = "few units"
+        if note == "rare labels" and result == "FAIL":
+            note = ""
+        elif note:
+            result = "inconclusive"
+
+        is_simultaneous = result != "pass"
+        subgroup = None
+        if decides is not None:
+            subgroup = self._subgroup(c, int(decides), is_simultaneous)
+        return self._made(
+            kind,
+            column,
+            result=result,
+            subgroup=subgroup,
+            subgroups=self._subgroups(mine),
+            same_as_all_rows=bool(mine.any()) and not self._differs(mine),
+            bound=self._read_bound(T),
+            note=note,
+            note_share=note_share,
+        )
+
+    def _combinations(self, mine: Bools) -> Check:
+        """Return the check of combinations, which never passes: it may miss some."""
+        values = self.values
+        c = self._candidates(mine, with_all=False)
+        needed = rows_of_trees(self.tested.tolerance)
+        fails = np.flatnonzero(
+            (c.at_once[0] > self.bound) | (c.at_once[1] < -self.bound)
+        )
+        note: Note = ""
+        result: CheckOutcome = "no fault found"
+        decides: int | None = None
+        if values.n_units < needed:
+            result, note = "not tested", "few rows for trees"
+        if c.outward.size:
+            decides = int(np.argmax(c.outward))
+        if fails.size:
+            result, note = "FAIL", ""
+            # a pair of columns that is about as far off says more than trees
+            by_trees = [self._is_by_trees(i) for i in c.region[fails].tolist()]
+            outward = c.outward[fails] * np.where(by_trees, AS_CLEAR, 1)
+            decides = int(fails[np.argmax(outward)])
+        forced, _ = self._note(None)
+        if forced and result == "FAIL":
+            result, note = "inconclusive", forced
+        subgroup = None
+        if decides is not None:
+            subgroup = self._subgroup(c, decides, True)
+            if result == "FAIL":
+                subgroup = replace(subgroup, described=self._described(subgroup))
+        return self._made(
+            COMBINATIONS,
+            None,
+            result=result,
+            subgroup=subgroup,
+            same_as_all_rows=bool(mine.any()) and not self._differs(mine),
+            bound=self._read_bound(float(c.far[c.is_part].max(initial=0.0))),
+            note=note,
+            note_share=needed,
+            counts=result == "FAIL",
+        )
+
+    def _made(
+        self,
+        kind: str,
+        column: Column | None,
+        *,
+        subgroup: Subgroup | None,
+        **found: object,
+    ) -> Check:
+        """Return a check with what all checks of the question have."""
+        question = self.question
+        name = (
+            kind if kind != "adaptivity" or column is None else f"{kind}: {column.name}"
+        )
+        return Check(
+            name,
+            kind,
+            None if column is None else column.name,
+            statistic=question.statistic,
+            unit=question.unit,
+            ideal=question.ideal,
+            accepted=self.accepted,
+            subgroup=subgroup,
+            all_rows=self._all_rows,
+            is_time=column is not None and column.is_time,
+            **found,  # type: ignore[arg-type]
+        )
+
+    def _note(self, column: Column | None) -> tuple[Note, float]:
+        """Return what keeps a check from a result, and a share of rows."""
+        if self.tested.doubt:
+            return self.tested.doubt, 0.0
+        if self.values.n_units < FEWEST * (1 - 1e-9):
+            return "few units", 0.0
+        if column is not None and column.left_out:
+            return "rare labels", column.left_out
+        return "", 0.0
+
+    def _differs(self, mine: Bools) -> bool:
+        """Return whether any region surely differs from all rows."""
+        use = mine & self.regions.is_usable
+        limits = self.looked.at_once
+        low, high = limits.low_difference[use], limits.high_difference[use]
+        return bool(((low > 0) | (high < 0)).any())
+
+    def _read_bound(self, T: float) -> float:
+        """Return T as a factor, or in the unit of the question."""
+        if math.isinf(T):
+            return math.inf
+        return (
+            self.question.as_read(T) if self.question.unit != "share" else math.exp(T)
+        )
+
+    # -- subgroups ---------------------------------------------------------------------
+
+    @cached_property
+    def _all_rows(self) -> Subgroup:
+        """All rows, with simultaneous limits unless they pass."""
+        none = np.zeros(self.regions.owner.size, dtype=np.bool_)
+        c = self._candidates(none, with_all=True)
+        return self._subgroup(c, 0, bool(c.far[0] > self.bound))
+
+    def _subgroup(self, c: Candidates, i: int, is_simultaneous: bool) -> Subgroup:
+        """Return a candidate as people read it."""
+        ends = (c.at_once if is_simultaneous else c.one_sided)[:, i]
+        return self._read(int(c.region[i]), float(c.off[i]), ends, is_simultaneous)
+
+    def _read(
+        self, region: int, off: float, ends: Floats, is_simultaneous: bool
+    ) -> Subgroup:
+        """Return a region, or all rows, with numbers in the unit that people read."""
+        question = self.question
+        low, high = sorted(question.as_read(end) for end in ends.tolist())
+        # equal but for rounding
+        estimate = min(max(question.as_read(off), low), high)
+        tolerance = self.tested.tolerance
+        factor, *limits = (question.as_factor(x, tolerance) for x in (off, *ends))
+        conditions: tuple[Condition, ...] = ()
+        n_rows, share = self.values.rows.n_rows, 1.0
+        if region >= 0:
+            column = self.regions.columns[self.regions.owner[region]]
+            first = self.regions.first_cell[self.regions.owner[region]]
+            start, stop = (
+                self.regions.start[region] - first,
+                self.regions.stop[region] - first,
+            )
+            conditions = (column.condition(np.arange(start, stop)),)
+            n_rows = int(self.regions.n_rows[region])
+            share = float(self.regions.share[region])
+        return Subgroup(
+            conditions,
+            n_rows,
+            share,
+            estimate,
+            low,
+            high,
+            outcome(low, high, self.accepted),
+            (factor, min(limits), max(limits)),
+            is_simultaneous,
+        )
+
+    def _subgroups(self, mine: Bools) -> tuple[Subgroup, ...]:
+        """Return parts of columns with simultaneous limits: tenths if they can be."""
+        regions = self.regions
+        at_once = self.looked.at_once
+        off = self.looked.estimates.off
+        subgroups = []
+        for i in np.unique(regions.owner[mine]):
+            of_column = mine & (regions.owner == i)
+            shown = of_column & regions.is_tenth
+            if not shown.any() or not regions.is_usable[shown].all():
+                shown = of_column & regions.is_part & regions.is_usable
+            for k in np.flatnonzero(shown).tolist():
+                ends = np.array([at_once.low[k], at_once.high[k]])
+                subgroups.append(self._read(k, float(off[k]), ends, True))
+        return tuple(subgroups)
+
+    def _is_by_trees(self, region: int) -> bool:
+        """Return whether a region is one of what trees expect."""
+        column: Column = self.regions.columns[int(self.regions.owner[region])]
+        return column.name == COMBINATIONS
+
+    def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
+        """Return conditions for rows that trees tell."""
+        if subgroup.column != COMBINATIONS:
+            return ()
+        by_trees = next(c for c in self.regions.columns if c.name == COMBINATIONS)
+        rows = slice(None) if by_trees.rows is None else by_trees.rows
+        w = np.zeros(self.values.z2.size)
+        w[rows] = self.values.w[rows]
+        value = np.zeros(self.values.z2.size)
+        sign = 1 if subgroup.estimate > self.question.ideal else -1
+        value[rows] = sign * by_trees.code
+        return described(self.tested.columns, self.values.z2, value, w)
+
+
+def accepted_of(question: Question, tolerance: float) -> tuple[float, float]:
+    """Return the accepted range of a statistic."""
+    bound = question.bound(tolerance)
+    low, high = sorted((question.as_read(-bound), question.as_read(bound)))
+    return low, high
+
+
+def _nothing(tested: Tested, questions: Sequence[Question]) -> dict[str, Check]:
+    """Return checks of rows of which nothing can be told."""
+    checks = []
+    for question in questions:
+        kinds: list[tuple[str, str | None, bool]] = [(question.kind, None, False)]
+        if question.is_by_column:
+            for i, column in enumerate(tested.columns):
+                kind = "consistency" if i == 0 else "adaptivity"
+                kinds.append((kind, column.name, column.is_time))
+            if has_combinations(tested.columns):
+                kinds.append((COMBINATIONS, None, False))
+        for kind, column_name, is_time in kinds:
+            name = f"{kind}: {column_name}" if kind == "adaptivity" else kind
+            check = Check(
+                name,
+                kind,
+                column_name,
+                "not tested" if kind == COMBINATIONS else "inconclusive",
+                question.statistic,
+                question.unit,
+                question.ideal,
+                accepted_of(question, tested.tolerance),
+                note="few units",
+                counts=kind != COMBINATIONS,
+                is_time=is_time,
+            )
+            checks.append(check)
+    return {check.name: check for check in checks}
+
+
+# -- variation -------------------------------------------------------------------------
+
+
+def _largest_variation(tested: Tested) -> Variation | None:
+    """Return how much RMS z varies between the parts of the column where it is most."""
+    regions = tested.regions
+    looked = [x for x in tested.looked if x.question.is_by_column]
+    if regions is None or not looked or tested.values.n_units < FEWEST:
+        return None
+    estimates = looked[0].estimates
+    found = []
+    for i, column in enumerate(tested.columns):
+        mine = (regions.owner == i) & regions.is_part & regions.is_usable
+        if np.count_nonzero(mine) > 1:
+            rest = np.sqrt(np.maximum(1 - regions.share[mine], 0.01))
+            numbers = variation(
+                estimates.difference[mine], estimates.se[mine] / rest, tested.confidence
+            )
+            found.append(Variation(column.name, *numbers, tested.confidence))
+    return max(found, key=lambda x: x.sd, default=None)
+
+
+def variation(d: Floats, se: Floats, confidence: float) -> tuple[float, float, float]:
+    """Return the root mean square of differences beyond chance, with its limits.
+
+    Q = Σ ((d − d̄) / se)² is noncentral χ², with Σ ((δ − δ̄) / se)², whose limits are
+    those at which Q is as small, or as large, by chance (W. Venables, J. R. Stat. Soc.
+    B 37, 406 (1975)).
+    """
+    weight = 1 / np.maximum(se, 1e-9) ** 2  # where all z are equal, there is no noise
+    q = float(np.sum(weight * (d - np.average(d, weights=weight)) ** 2))
+    df = d.size - 1
+
+    def reached(share: float) -> float:
+        def excess(noncentrality: float) -> float:
+            return float(special.chndtr(q, df, noncentrality) - share)
+
+        if excess(0.0) <= 0:
+            return 0.0
+        return float(optimize.brentq(excess, 0, 10 * q + 100))
+
+    ends = (
+        max(q - df, 0.0),
+        reached((1 + confidence) / 2),
+        reached((1 - confidence) / 2),
+    )
+    sd, low, high = (math.sqrt(x / float(weight.sum())) for x in ends)
+    return sd, low, high
