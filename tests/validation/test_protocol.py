@@ -28,7 +28,7 @@ def test_another_question_takes_a_class_and_its_place_in_a_tuple(shape_is_asked)
     rng = np.random.default_rng(0)
     n = 4000
     u, kind = rng.gamma(3, 1, n), rng.choice(["a", "b"], n, p=[0.8, 0.2])
-    # of the right size everywhere, but with many small errors and a few large ones for b
+    # of the right size everywhere, but with many small and a few large errors for b
     scale = np.where(rng.random(n) < 0.15, 2.3, 0.45)
     z = rng.normal(size=n) * np.where(kind == "a", 1, scale)
     p = ss.Predictions(error=u * z, y_std=u, features={"kind": kind})
