@@ -122,6 +122,6 @@ def test_what_cannot_be_fitted_names_the_line_to_write():
     with pytest.raises(InvalidInputError, match=r"se_obs"):
         ss.RecalibratedRegressor(told).fit(X_ALL[FIT], Y_ALL[FIT])
     package = pytest.importorskip("mapie.regression")
+    unfitted = package.SplitConformalRegressor()
     with pytest.raises(InvalidInputError, match=r"FrozenEstimator"):
-        unfitted = package.SplitConformalRegressor()
         ss.RecalibratedRegressor(unfitted).fit(X_ALL[FIT], Y_ALL[FIT])
