@@ -2,7 +2,7 @@
 
 from . import exceptions, plots, report, scores
 from ._support.version import __version__
-from .integrations import export, frames
+from .integrations import export, frames, scorers
 from .integrations.regressor import RecalibratedRegressor
 from .monitoring import Follower, Monitor
 from .predictions import datasets
@@ -52,6 +52,7 @@ __all__ = [
     "plots",
     "report",
     "rows_needed",
+    "scorers",
     "scores",
     "together",
     "validate",
