@@ -1,4 +1,4 @@
-"""The snippets of "Coming from ...", each with its package, to verdict and intervals.
+"""The snippets of "Coming from ...", each with its package, to a result and intervals.
 
 Light packages are taken if they are installed. Those that are too heavy for tests
 (PyTorch, GPyTorch, BoTorch, TensorFlow Probability, chemprop, Nixtla, skforecast, MACE,
@@ -335,7 +335,7 @@ def test_every_section_of_the_page_is_run():
 
 
 @pytest.mark.parametrize("title", CLIENTS)
-def test_a_client_comes_to_verdict_and_intervals(title):
+def test_a_client_comes_to_a_result_and_intervals(title):
     p = made(title)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
