@@ -1,5 +1,6 @@
 """A command is a dataclass: what is typed, sent as JSON and called in Python agree."""
 
+import inspect
 import json
 import shlex
 from dataclasses import fields
@@ -8,8 +9,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sigmascale.cli.options import COMMANDS, Command, command, parse, shell
+from sigmascale import Predictions
+from sigmascale.cli.options import (
+    COMMANDS,
+    FILES,
+    Command,
+    command,
+    names_of_files,
+    parse,
+    shell,
+)
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.predictions.roles import ARGUMENTS, Roles
+from sigmascale.recalibration.scalings import SCALINGS
 
 ODD = [
     *("u*", "m,1", "q=05", "-x", "--y", "a b", "", "'", '"', "é\n", "data[1].csv"),
@@ -162,9 +174,32 @@ def test_json_takes_whole_numbers_for_real_ones_and_null_for_nothing():
     assert found.to_json() == {"command": "check", "files": ["a"], "tolerance": 2.0}
 
 
-def test_the_help_of_fit_lists_all_scalings(sigmascale):
-    from sigmascale.recalibration.scalings import SCALINGS
+def test_every_option_that_names_a_file_is_one_that_no_page_may_set():
+    no_files = {"COLUMN", "COLUMN=LEVEL", "SHARE", "NUMBER", "CONDITION", "CHARACTER"}
+    no_files |= {"MARK", "N", "FACTOR", "ANSWER", "CLAIM", "NAME", "HOW", "LOSS"}
+    no_files |= {"KIND", "LEVELS", "ADDRESS", ""}
+    for name in COMMANDS:
+        for field in fields(command(name)):
+            about = field.metadata["metavar"]
+            assert (about in FILES) is not (about in no_files), (name, field.name)
+    assert {"files", "output", "report", "card", "badge"} <= names_of_files()
+    assert {"recalibrator", "state", "plot", "calibration"} <= names_of_files()
+    assert not names_of_files() & {"features", "seed", "name", "separator"}
 
-    for page in (["--help"], ["--help", "all"]):
-        listed = sigmascale("fit", *page).out.split("--scaling")[1].split("--")[0]
-        assert [name for name in SCALINGS if name in listed] == [*SCALINGS]
+
+def test_the_page_of_all_options_of_a_fit_lists_the_scalings(capsys):
+    with pytest.raises(SystemExit):
+        parse(["fit", "--help", "all"])
+    page = " ".join(capsys.readouterr().out.split())
+    for name, scaling in SCALINGS.items():
+        first = scaling.__doc__.splitlines()[0].rstrip(".")
+        assert f" {name} {first[0].lower()}{first[1:]}" in page
+
+
+def test_arguments_in_python_and_options_are_those_of_the_declared_roles():
+    arguments = set(inspect.signature(Predictions.from_frame).parameters) - {"frame"}
+    assert arguments == set(ARGUMENTS.values())
+    for name in ("check", "fit", "compare", "watch", "verify"):
+        assert {field.name for field in fields(Roles)} <= {
+            field.name for field in fields(command(name))
+        }

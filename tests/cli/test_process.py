@@ -206,6 +206,25 @@ def test_a_full_disk_under_a_sheet_is_told_in_one_line():
     assert done.stderr == "error: out.xlsx: File too large\n"
 
 
+def test_a_full_disk_where_a_sheet_goes_is_told_in_one_line(tmp_path):
+    noise = np.random.default_rng(0).random(40_000)
+    pl.concat([FRAME] * 100).with_columns(noise=noise).write_csv("good.csv")
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = f"mount -t tmpfs -o size=100k none {small}"
+    private = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        subprocess.run([*private, mount], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no disk of its own can be had here")
+    apply = " ".join([*COMMAND, "apply", "r.json", "good.csv", "-o", f"{small}/o.xlsx"])
+    done = subprocess.run(
+        [*private, f"{mount} && {apply}"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {small}/o.xlsx: No space left on device\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_behind_standard_output_is_told():
     for words in (["--help"], ["apply", "r.json", "a.csv", "-o", "-"]):
@@ -261,7 +280,7 @@ def test_warnings_are_told_once_and_before_the_result(sigmascale):
     done = sigmascale("apply", "m.json", "b.csv", "-o", "o.csv")
     lines = done.err.splitlines()
     (line,) = lines  # batches are counted together
-    assert line.startswith("warning: 1200 of 1200 rows (100%) lie outside the 'mass'")
+    assert line.startswith("warning: 1200 of 1200 rows (100 %) lie outside the 'mass'")
 
 
 @pytest.mark.parametrize(

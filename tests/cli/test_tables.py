@@ -484,9 +484,9 @@ def test_what_is_in_a_file_is_told_to_those_who_choose_columns(tmp_path):
     columns = {x["name"]: x for x in found["columns"]}
     assert found["rows"] == 40
     assert columns["u"]["kind"] == "number"
-    assert columns["u"]["part"] == "uncertainty"
-    assert columns["E"]["part"] == "error"
-    assert columns["kind"]["part"] is None  # one label
+    assert columns["u"]["role"] == "uncertainty"
+    assert columns["E"]["role"] == "error"
+    assert columns["kind"]["role"] is None  # one label
     assert columns["kind"]["first"][0] == "a"
     FRAME.with_columns(E=pl.Series([None, *FRAME["E"][1:]])).write_csv("b.csv")
     gaps = {x["name"]: x["missing"] for x in preview(["b.csv"], Reading())["columns"]}
@@ -496,7 +496,7 @@ def test_what_is_in_a_file_is_told_to_those_who_choose_columns(tmp_path):
 # -- sheets that show something else than they hold ------------------------------------
 
 
-def sheet(change, name="s.xlsx"):
+def changed_sheet(change, name="s.xlsx"):
     """Write a workbook whose sheet holds rows and labels, after a change."""
     book = openpyxl.Workbook()
     page = book.active
@@ -513,11 +513,13 @@ def test_cells_that_are_merged_below_the_names_are_refused(
 ):
     monkeypatch.chdir(tmp_path)
     check = ("check", "s.xlsx", "--label", "kind")
-    sheet(lambda book, page: (page.merge_cells("C2:C21"), page.merge_cells("C22:C41")))
+    changed_sheet(
+        lambda book, page: (page.merge_cells("C2:C21"), page.merge_cells("C22:C41"))
+    )
     refused(sigmascale(*check), "C22:C41, C2:C21 are merged.*Unmerge")
-    sheet(lambda book, page: page.merge_cells("C1:C2"))
+    changed_sheet(lambda book, page: page.merge_cells("C1:C2"))
     refused(sigmascale(*check), "C1:C2 are merged")
-    sheet(lambda book, page: page.merge_cells("C1:D1"))
+    changed_sheet(lambda book, page: page.merge_cells("C1:D1"))
     assert sigmascale(*check).code in (0, 1, 4)
 
 
@@ -530,7 +532,7 @@ def test_a_hidden_sheet_that_is_read_is_named(sigmascale, tmp_path, monkeypatch)
             page.sheet_state = state
             book.create_sheet("results")
 
-        sheet(hide)
+        changed_sheet(hide)
         done = sigmascale("check", "s.xlsx", "--label", "kind")
         assert done.says("s.xlsx: the first sheet, 'drafts',.*hidden") is is_told
 

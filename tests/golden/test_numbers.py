@@ -60,6 +60,13 @@ def rounded(n, seed):
     return ss.Predictions(y_std=u, error=error, weights=weights)
 
 
+def of_u(n, seed, errors, **more):
+    """Rows whose errors are a function of u and of normal numbers."""
+    rng = np.random.default_rng(seed)
+    u = rng.lognormal(0, 0.6, n)
+    return ss.Predictions(y_std=u, error=errors(u, rng.normal(size=n)), **more)
+
+
 def weights(rng, n):
     return rng.uniform(0.3, 3, n)
 
@@ -81,13 +88,19 @@ SETS = {
     "rounded": rounded(250, 6),
     "few": rows(30, 7, only=["mass"]),
     "many": rows(1500, 8),
+    "power": of_u(400, 10, lambda u, z: u**1.6 * z),
+    "excess": of_u(400, 11, lambda u, z: np.sqrt(np.maximum(u**2 - 0.2, 0.02)) * z),
+    "shapes": of_u(1200, 12, lambda u, z: u * np.where(u > 1, np.sign(z), z)),
 }
-NEW = {
-    name: rounded(40, 60)
-    if name == "rounded"
-    else rows(40, 70, only=p.names[1:], vectors=p.is_vector)
-    for name, p in SETS.items()
-}
+
+
+def new_rows(name, p):
+    if p.y_pred is None:
+        return rounded(40, 60)
+    return rows(40, 70, only=p.names[1:], vectors=p.is_vector)
+
+
+NEW = {name: new_rows(name, p) for name, p in SETS.items()}
 
 # -- what is condensed -----------------------------------------------------------------
 
@@ -156,6 +169,9 @@ def of_fit(r, p, new):
         said += [q.y_pred, d.mean, d.std, d.pit(q.target), d.sample(3, rng=0)]
         said += [d.interval(level) for level in (0.5, 0.9, 0.97)]
         said += [d.cdf(q.target + 0.1), d.quantile([0.01, 0.4])]
+        said += [q.distributions[:3].sample(2, rng=1)]
+    if r.bias_ is None and not q.is_vector:
+        said += [value for value in vars(r.scale_.base).values() if value is not None]
     unseen = r.out_of_fold_
     return condensed([*said, unseen.y_std, r.apply(p).y_std])
 
@@ -165,17 +181,18 @@ def fits():
         for key, scaling in SCALINGS.items():
             by = getattr(scaling, "by", None)
             needed = set(np.atleast_1d(by)) - {None, "u"} if by else set()
-            is_slow = name == "many" and key not in ("linear", "boosted")
+            is_slow = len(p) > 300 and key not in ("linear", "isotonic", "boosted")
             if needed <= set(p.names) and not is_slow:
                 known, new = p, NEW[name]
                 if "mass" in needed:  # of which nothing may be missing
                     known, new = complete(known), complete(new)
                 yield f"{name}, {key}", known, ss.Recalibrator(scaling), new
     for key, options in OPTIONS.items():
-        for name in ("plain", "weighted", "many", "timed"):
+        for name in ("plain", "weighted", "many", "timed", "shapes"):
             p = SETS[name]
             columns = options.get("parts", [])
-            if set(columns) - {"u"} <= set(p.names):
+            is_known = "bounds" not in options or p.y_pred is not None
+            if set(columns) <= set(p.names) and is_known:
                 r = ss.Recalibrator(ss.LinearScaling(), **options)
                 yield f"{name}, linear, {key}", p, r, NEW[name]
     for loss in ("consistency", "adaptivity", "total"):
@@ -242,6 +259,8 @@ def of_monitor(monitor):
 
 def followed():
     r = ss.Recalibrator(ss.LinearScaling()).fit(SETS["plain"])
+    of_vectors = ss.Recalibrator(ss.LinearScaling()).fit(SETS["vectors"])
+    yield ss.Follower(of_vectors, 0.8).update(rows(300, 52, vectors=True))
     for coverage in (0.5, 0.9):
         for p in (rows(400, 50), rows(400, 51, groups=groups)):
             yield ss.Follower(r, coverage).update(p)
@@ -294,7 +313,10 @@ def of_watching():
         yield name, of_monitor(monitor)
     for k, follower in enumerate(followed()):
         said = [follower.log_stretch, follower.missed, follower.n_units]
-        yield f"follower {k}", condensed([*said, follower.interval(NEW["plain"])])
+        given = follower.radius(NEW["vectors"]) if k == 0 else None
+        if given is None:
+            given = follower.interval(NEW["plain"])
+        yield f"follower {k}", condensed([*said, given])
 
 
 PARTS = {"fits": of_fits, "watching": of_watching, "scores": scores}

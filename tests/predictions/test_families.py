@@ -1,11 +1,11 @@
 """Members, limits, quantiles and variances are offered for what they are, or not."""
 
+import re
 import shlex
 
 import pytest
 
 from sigmascale.cli.options import parse
-from sigmascale.cli.table import chosen
 from sigmascale.exceptions import ColumnError
 from sigmascale.predictions.schema import Choice, find
 
@@ -14,14 +14,13 @@ TEXT = {"smiles", "SMILES", "ds", "unique_id", "split", "formula", "id", "statio
 OFFERED = """
 y,pred_0,pred_1,pred_2,pred_3 | --members 'pred_*'
 y,pred_mean,pred_0,pred_1,pred_2 | --members 'pred_*'
-smiles,Tb,Tb_model_0,Tb_model_1,Tb_model_2 | --reference Tb --members 'Tb_model_*'
+smiles,Tb,Tb_model_0,Tb_model_1,Tb_model_2 | --members 'Tb_model_*'
 target,member_1,member_2,member_3,member_4 | --members 'member_*'
 E_dft,ens0,ens1,ens2,ens3 | --members 'ens*'
 y_true,tree1,tree2,tree3,tree4,mass | --members 'tree*'
 energy_ref,energy_pred_1,energy_pred_2,energy_pred_3 | --members 'energy_pred_*'
 y,seed_0_pred,seed_1_pred,seed_2_pred | --members 'seed_*_pred'
 gap_true,gap_seed1,gap_seed7,gap_seed42 | --members 'gap_seed*'
-smiles,Tb,Tb_model_0,Tb_model_1 | --reference Tb --members 'Tb_model_*'
 actual,y_pred1,y_pred2,y_pred3 | --members 'y_pred*'
 obs,model1,model2,model3,model4,model5,model6 | --members 'model*'
 actual,forecast,lo95,hi95 | --interval lo95 --interval hi95 0.95
@@ -36,7 +35,7 @@ y,pred,ci_low,ci_high | --interval ci_low --interval ci_high SHARE
 obs,pred,pi_lower_0.9,pi_upper_0.9 | --interval pi_lower_0.9 --interval pi_upper_0.9 0.9
 t2m_obs,t2m_fc,t2m_low,t2m_high | --interval t2m_low --interval t2m_high SHARE
 true,pred,lb,ub | --interval lb --interval ub SHARE
-y,mean,mean_se,mean_ci_lower,mean_ci_upper,obs_ci_lower,obs_ci_upper | obs_ci_lower 0.95
+y,mean,mean_se,mean_ci_lower,mean_ci_upper,obs_ci_lower,obs_ci_upper | obs_ci_lower
 y,q05,q50,q95 | --quantile-columns q05=0.05 --quantile-columns q50=0.5 q95=0.95
 Y,tau=0.05,tau=0.5,tau=0.95 | --quantile-columns tau=0.05=0.05 tau=0.95=0.95
 y,0.1,0.5,0.9 | --quantile-columns 0.1=0.1 --quantile-columns 0.9=0.9
@@ -107,16 +106,13 @@ def refusal(names):
     return problem.value, numeric
 
 
-def proposed(problem):
+def proposed(problem, numeric):
     """Return the options of the first proposal, as a choice of columns."""
-    words = str(problem)
-    start = min(
-        words.find(f"{x} --") for x in ("pass", "example:") if f"{x} --" in words
-    )
-    line = words[start:].split(" ", 1)[1]
-    ends = [line.find(x) for x in (". The columns", ". '") if x in line]
-    typed = shlex.split(line[: min(ends)].replace("SHARE", "0.9"))
-    return chosen(parse(["check", "a.csv", *typed]))
+    line = str(problem).partition("pass ")[2] or str(problem).partition("example: ")[2]
+    line = re.split(r"\. (?:The columns|')", line)[0].replace("SHARE", "0.9")
+    free = [name for name in numeric if name not in line]
+    typed = shlex.split(line.replace("COLUMN", free[0]) if "COLUMN" in line else line)
+    return Choice.of_command(parse(["check", "a.csv", *typed]))
 
 
 def test_what_says_an_uncertainty_together_is_offered_and_can_be_typed():
@@ -125,7 +121,7 @@ def test_what_says_an_uncertainty_together_is_offered_and_can_be_typed():
         problem, numeric = refusal(names)
         for word in shlex.split(told):
             assert word in str(problem).replace("'", ""), (names, str(problem))
-        choice = proposed(problem)
+        choice = proposed(problem, numeric)
         assert choice.uncertainty is None, names
         schema = find(choice, names, numeric)
         assert schema.error, names
@@ -151,14 +147,15 @@ def test_what_any_of_several_columns_may_be_is_left_blank():
     members = ["obs", "pred_a", "pred_b", "pred_c"]
     problem, _ = refusal(members)
     assert "--reference obs --prediction COLUMN" in str(problem)
-
     problem, _ = refusal(["age", "temp", "demand", "p10", "p50", "p90"])
     assert "--reference COLUMN" in str(problem)
-    assert problem.fields["offers"][0]["reference"] is None
 
 
 def test_a_prediction_beside_limits_is_not_the_true_value():
-    problem, _ = refusal(["load", "forecast", "Lower 95%", "Upper 95%"])
-    assert "--reference load" in str(problem)
-    problem, _ = refusal(["forecast", "Lower 95%", "Upper 95%"])
-    assert "--reference forecast" not in str(problem)
+    for names in (
+        ["load", "forecast", "Lower 95%", "Upper 95%"],
+        ["forecast", "Lower 95%", "Upper 95%"],
+    ):
+        problem, _ = refusal(names)
+        assert "--reference forecast" not in str(problem)
+        assert "--interval 'Lower 95%'" in str(problem)

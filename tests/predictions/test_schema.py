@@ -1,4 +1,4 @@
-"""Columns find their part by name, as one set, or the message lists the sets."""
+"""Columns find their role by name, as one set, or the message lists the sets."""
 
 import numpy as np
 import pandas as pd
@@ -109,18 +109,18 @@ mass,charge | uncertainty
 # What does not tell, and the set that the message shows first.
 SHOWN = """
 smiles,lipo,lipo_pred,lipo_pred_uncal_var | lipo,lipo_pred,lipo_pred_uncal_var
-MedHouseVal,prediction,prediction_std,MedInc | MedHouseVal,prediction,prediction_std
+MedHouseVal,prediction,prediction_std,MedInc | COLUMN,prediction,prediction_std
 station,ensmean,enssd,obs | obs,ensmean,enssd
-standard_value,pred_value,pred_std | standard_value,pred_value,pred_std
-force_dft,force_nequip,force_nequip_std | force_dft,force_nequip,force_nequip_std
-E_DFT,E_GAP,E_GAP_std | E_DFT,E_GAP,E_GAP_std
+standard_value,pred_value,pred_std | COLUMN,pred_value,pred_std
+force_dft,force_nequip,force_nequip_std | force_dft,COLUMN,force_nequip_std
+E_DFT,E_GAP,E_GAP_std | E_DFT,COLUMN,E_GAP_std
 e_target,e_pred_n0,e_ale_std_n0,e_epi_std_n0 | e_target,e_pred_n0,e_ale_std_n0
-z_spec,z_phot,z_phot_err,mag_i | z_spec,z_phot,z_phot_err
-E_true,E_reco,E_reco_sigma,zenith | E_true,E_reco,E_reco_sigma
-y,loc,scale | y,loc,scale
-medv,.pred,.std_error,crim,rm | medv,.pred,.std_error
-sm_insitu,sm_sat,sm_uncertainty,lai | sm_insitu,sm_sat,sm_uncertainty
-value,estimate,se | value,estimate,se
+z_spec,z_phot,z_phot_err,mag_i | COLUMN,COLUMN,z_phot_err
+E_true,E_reco,E_reco_sigma,zenith | E_true,COLUMN,E_reco_sigma
+y,loc,scale | y,COLUMN,scale
+medv,.pred,.std_error,crim,rm | COLUMN,.pred,.std_error
+sm_insitu,sm_sat,sm_uncertainty,lai | COLUMN,COLUMN,sm_uncertainty
+value,estimate,se | COLUMN,estimate,se
 u10,v10,t2m,t2m_fc,t2m_err | t2m,t2m_fc,t2m_err
 y,mean_temp,std | y,mean_temp,std
 logS_exp,pred,std | logS_exp,pred,std
@@ -166,9 +166,10 @@ def test_names_that_do_not_tell_are_asked_for_with_candidates():
         with pytest.raises(ColumnError, match="column"):
             find(Choice(), names, names)
     for names, numeric, first in lines(SHOWN):
+        told = [name for name in first.split(",") if name != "COLUMN"]
         with pytest.raises(ColumnError, match="plainly") as found:
             find(Choice(options=True), names, numeric)
-        assert [*found.value.fields["sets"][0].values()] == first.split(","), names
+        assert [*found.value.fields["sets"][0].values()] == told, names
         for part, name in found.value.fields["sets"][0].items():
             assert f"--{part} {name}" in str(found.value)
     names, numeric, _ = next(lines(ASKED))
@@ -186,18 +187,18 @@ def test_names_that_do_not_tell_are_asked_for_with_candidates():
 
 def test_the_guess_of_each_column_is_shown():
     names = ["Unnamed: 0", "y_true", "y_pred", "y_std", "mass", "kind", "row"]
-    parts, problems = guess(names, set(names) - {"kind"}, counting=["row"])
+    parts, problem = guess(names, set(names) - {"kind"}, counting=["row"])
     assert parts == dict.fromkeys(names, "") | {
         "y_true": "reference",
         "y_pred": "prediction",
         "y_std": "uncertainty",
         "mass": "feature",
     }
-    assert not problems
+    assert problem is None
     names = ["y_true", "y_pred", "std", "sigma"]
-    parts, problems = guess(names, names)
+    parts, problem = guess(names, names)
     assert list(parts.values()) == ["reference", "prediction", "", ""]
-    assert len(problems) == 1
+    assert problem is not None
 
 
 def test_what_is_named_is_taken_and_what_is_not_there_is_told_with_the_nearest():
@@ -223,7 +224,7 @@ def test_what_is_named_is_taken_and_what_is_not_there_is_told_with_the_nearest()
         Choice(error="R", uncertainty="width", exclude=("mass",)),
         Choice(error="R", interval=("V", "mass")),
     ):
-        with pytest.raises(InvalidInputError, match=r"both|plain|part|cover|needs"):
+        with pytest.raises(InvalidInputError, match=r"both|plain|role|cover|needs"):
             find(wrong, names, names)
 
 
@@ -408,7 +409,7 @@ def test_data_frames_take_the_forms_of_the_command_line():
         p = ss.Predictions.from_frame(table, **how)
         np.testing.assert_allclose(p.y_pred, [1, 3])
         np.testing.assert_allclose(p.y_std, [1 / 1.6448536, 2 / 1.6448536])
-    with pytest.raises(ColumnError, match=r'pass members=\["pred_\*"\]'):
+    with pytest.raises(ColumnError, match=r'pass y_true="y", members=\["pred_\*"\]'):
         ss.Predictions.from_frame(table.drop("low", "high", "pred_mean"))
     with pytest.raises(InvalidInputError, match="`coverage` must lie"):
         ss.Predictions.from_frame(table, interval=("low", "high"))

@@ -4,10 +4,13 @@ A fit decides on trees, on the sign of b², on a power of u, on a bias, on the n
 tables of z and on parts. Rates are those of seeds that have chosen nothing.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
 import sigmascale as ss
+from sigmascale.exceptions import ExtrapolationWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SEEDS = range(700, 740)
@@ -199,3 +202,35 @@ def test_intervals_of_parts_hold_what_they_claim_in_each():
         label = new.features["label"]
         held.append([is_held[label == name].mean() for name in ("often", "rare")])
     assert np.mean(held, axis=0) == pytest.approx([0.9, 0.9], abs=0.015)
+
+
+# -- what is told of new rows ----------------------------------------------------------
+
+
+def test_rows_outside_the_range_of_the_fit_are_told_from_a_number_on():
+    def tells(n_fit, n, n_outside, at):
+        x = np.linspace(0, 1, n_fit)
+        rng = np.random.default_rng(0)
+        known = ss.Predictions(
+            y_std=np.ones(n_fit), error=rng.normal(size=n_fit), features={"x": x}
+        )
+        values = np.full(n, 0.5)
+        values[:n_outside] = at
+        new = ss.Predictions(y_std=np.ones(n), features={"x": values})
+        r = ss.Recalibrator(ss.RakedScaling()).fit(known)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            r.predict(new)
+        return any(one.category is ExtrapolationWarning for one in told)
+
+    # rows of the fit, new rows, how many of these are told, and where they lie
+    for n_fit, n, most, at in (
+        (99, 1000, 100, 5.0),  # 10 of each 100 far outside
+        (99, 1000, 100, -4.0),
+        (99, 1000, 200, 1.001),  # or 20 of each 100 outside
+        (999, 1000, 50, -0.001),  # and a twentieth of the rows
+        (999, 100, 10, 1.001),  # and more than 10
+        (999, 100, 1, 5.0),
+    ):
+        is_told = [tells(n_fit, n, most + more, at) for more in (0, 1)]
+        assert is_told == [False, True], (n_fit, n, most, at)

@@ -71,6 +71,11 @@ def test_the_middle_of_rows_in_groups_is_told_by_groups():
         with_groups.append(distribution(grouped).quantiles(np.array([0.5]))[0, 0])
     assert np.std(with_groups) < 0.75 * np.std(without)
 
+    # too few groups do not tell what is noise: all is as it is
+    few = ss.Predictions(y_std=np.ones(120), error=error, groups=group // 3)
+    learned = distribution(few).tables[0].values
+    np.testing.assert_allclose(learned, np.sort(error) / error.std(), rtol=0.1)
+
 
 def test_shapes_that_are_not_normal_stay_what_they_are():
     rng = np.random.default_rng(1)

@@ -24,6 +24,7 @@ if sys.platform != "win32":  # where what a killed process has left stays
 PREFIX = ".sigmascale-part-"
 # What systems say where nothing can be written, and never where something is read.
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
+MOST_BRACKETS = 1_000_000  # of JSON; each takes twenty times as many bytes when parsed
 _unfinished: set[Path] = set()  # what this process is writing
 
 
@@ -141,6 +142,10 @@ def parse_json(text: str | bytes) -> Any:
     >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
+    brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(map(text.count, brackets)) > MOST_BRACKETS:  # type: ignore[arg-type]
+        msg = f"This is no JSON of ours: it has more than {MOST_BRACKETS:,} brackets."
+        raise DamagedFileError(msg, "json")
     try:
         return json.loads(text, object_pairs_hook=_named, parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:

@@ -9,10 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from .._support.text import listed, shorten, visible
+from .._support import numerals
+from .._support.text import shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
 from ..predictions.datasets import make_molecules
+from ..recalibration.scalings import summaries
 from ..report import pictures
 from ..validation.validation import Validation
 
@@ -45,27 +47,27 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
         return {"words": show.run().words, "fields": {}}
 
     # how it is read, and what is in it
-    reading, parts = _divided(fields)
+    reading, roles = _divided(fields)
     table = preview((file,), Reading(**reading), HEAD_ROWS)
     columns = table["columns"]
     names = {column["name"] for column in columns}
 
-    # the parts of columns: as they were said, as those of the other table, or guessed
-    _, parts_of_judged = _divided(like)
-    if not parts and kind == "known" and _named(parts_of_judged) <= names:
-        parts = parts_of_judged
-    elif not _named(parts) <= names or (not parts and kind != "new"):
-        parts = {}
+    # the roles of columns: as they were said, as those of the other table, or guessed
+    _, roles_of_judged = _divided(like)
+    if not roles and kind == "known" and _named(roles_of_judged) <= names:
+        roles = roles_of_judged
+    elif not _named(roles) <= names or (not roles and kind != "new"):
+        roles = {}
         for column in columns:
-            if column["part"] and column["part"] not in MAY_BE:
-                parts[column["part"]] = column["name"]
+            if column["role"] and column["role"] not in MAY_BE:
+                roles[column["role"]] = column["name"]
 
-    unclear = table["unclear"]
     return {
         "rows": table["rows"],
         "columns": [_column(column) for column in columns],
-        "problem": _problem(unclear[0]) if unclear else None,
-        "fields": reading | parts,
+        "problem": table["problem"],
+        "fields": reading | roles,
+        "scalings": [(name, f"{name}: {what}") for name, what in summaries().items()],
     }
 
 
@@ -73,30 +75,15 @@ def _divided(fields: Fields) -> tuple[Fields, Fields]:
     """Return the fields that say how a table is read, and those of its columns."""
     of_reading = {field.name for field in dataclasses.fields(Reading)}
     reading = {name: value for name, value in fields.items() if name in of_reading}
-    parts = {name: value for name, value in fields.items() if name not in of_reading}
-    return reading, parts
+    roles = {name: value for name, value in fields.items() if name not in of_reading}
+    return reading, roles
 
 
-def _problem(unclear: Fields) -> Fields:
-    """Return what cannot be told of columns, and what a click can take them for."""
-    problem: Fields = {"message": unclear["words"], "code": "column", "fields": {}}
-    if offers := unclear.get("offers"):
-        taken = {}
-        for part, value in offers[0].items():
-            if value is not None:
-                taken[part] = list(value) if isinstance(value, tuple) else value
-        if "members" in taken:  # the page knows columns, and no patterns
-            taken["members"] = list(unclear["columns"])
-        words = f"Take {listed(unclear['columns'], 3)} for that"
-        problem["fields"] = {"take": taken, "words": words}
-    return problem
-
-
-def _named(parts: Fields) -> set[str]:
+def _named(roles: Fields) -> set[str]:
     """Return the columns that fields of commands name."""
     names: set[str] = set()
-    for part, value in parts.items():
-        if part == "quantile_columns":  # each with its level
+    for role, value in roles.items():
+        if role == "quantile_columns":  # each with its level
             names.update(item.rpartition("=")[0] for item in value)
         elif not isinstance(value, float):  # the coverage, or the least, of numbers
             names.update([value] if isinstance(value, str) else value)
@@ -110,14 +97,15 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
         "kind": column["kind"],
         "missing": column.get("missing", 0),
         "first": [_short(cell) for cell in column["first"][:ROWS_OF_DROPPED]],
-        "may_be": MAY_BE.get(column["part"]),
+        "may_be": MAY_BE.get(column["role"]),
     }
 
 
 def _rounded(column: dict[str, Any], cell: str) -> str:
     """Return a cell as text, with six digits if it is a number."""
-    with contextlib.suppress(ValueError):
-        return f"{float(cell):.6g}" if column["kind"] == "number" else _short(cell)
+    if column["kind"] == "number":
+        with contextlib.suppress(ValueError):
+            return numerals.number(float(cell), 6)
     return _short(cell)
 
 

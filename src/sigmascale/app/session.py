@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
 
+from ..cli.options import names_of_files
 from ..exceptions import InvalidInputError
+from ..predictions.roles import roles_of_page
 from .worker import Worker
 
 # What goes when a file or its columns change: the results that rest on it.
@@ -32,8 +34,6 @@ DOING = {
     "fit": "recalibrating",
     "apply": "recalibrating new predictions",
 }
-# Fields of commands that name files are set here, and by no page.
-OURS = {"command", "files", "output", "report", "card", "badge", "recalibrator"}
 # How a table is read, and what is not said, where a recalibrator knows the columns.
 READING = ("where", "separator", "decimal")
 REMEMBERED = ("features", "labels")
@@ -108,6 +108,7 @@ class Session:
             "results": self.results,
             "problems": self.problems,
             "largest": self.largest,
+            "roles": roles_of_page(),
         }
 
     def path_of(self, name: str) -> Path | None:
@@ -354,8 +355,11 @@ def _stem(file: str) -> str:
 
 
 def _checked(fields: Fields) -> Fields:
-    """Refuse fields that are not the page's; commands check the others."""
-    if forbidden := OURS & set(fields):
+    """Refuse fields that are not the page's; commands check the others.
+
+    Those that name files are set here.
+    """
+    if forbidden := {"command", *names_of_files()}.intersection(fields):
         msg = f"A page cannot set {', '.join(sorted(forbidden))}."
         raise InvalidInputError(msg, "field")
     return dict(fields)

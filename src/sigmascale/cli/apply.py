@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
+from .._support.numerals import number
 from .._support.progress import working
 from .._support.text import quoted, unused
+from ..predictions.roles import UncertaintyRoles
 from .options import (
     CommandResult,
     Reading,
-    Uncertain,
     option,
     refuse,
     saved,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apply(Uncertain, Reading):
+class Apply(UncertaintyRoles, Reading):
     """Add recalibrated uncertainties and intervals to a table.
 
     All its columns are kept. Rows whose values are missing get empty cells. What is
@@ -84,7 +85,7 @@ class Apply(Uncertain, Reading):
         words = (
             f"Written: {self.output} ({table.n_rows} rows; {dropped}"
             f"new columns {', '.join(new)}). {u} holds standard deviations; "
-            f"{100 * self.coverage:.4g} % of "
+            f"{number(100 * self.coverage, 4)} % of "
             f"{'errors' if is_of_errors else 'true values'} are to lie between "
             f"{low} and {high}."
         )

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._support.files import write_text
 from .._support.progress import working
 from .._support.text import WIDTH, visible
+from ..predictions.roles import Roles
 from .options import (
     CANNOT_TELL,
     FAILED,
+    OF_READING,
     PASSED,
-    Columns,
     CommandResult,
     Reading,
     option,
@@ -28,8 +29,12 @@ if TYPE_CHECKING:
     from ..validation.validation import Validation
 
 
+# Options that `validate` takes as they are.
+JUDGING = ("tolerance", "claim", "level", "confidence")
+
+
 @dataclass(frozen=True, kw_only=True)
-class Check(Columns, Reading):
+class Check(Roles, Reading):
     """Judge uncertainties on average, at every level and for every input.
 
     Ends with 0 if all answers are yes, 1 if one is no, 4 if one cannot be told.
@@ -87,13 +92,7 @@ class Check(Columns, Reading):
         p = table.predictions()
 
         # their verdicts, and those of what the recalibrator makes of them
-        judging: dict[str, Any] = {
-            "tolerance": self.tolerance,
-            "confidence": self.confidence,
-            "level": self.level,
-            "claim": self.claim,
-            "rng": self.seed,
-        }
+        judging = {name: getattr(self, name) for name in JUDGING} | {"rng": self.seed}
         with table.told(), working("judging the uncertainties"):
             before = validate(p, **judging)
             if recalibrator is not None:
@@ -170,16 +169,9 @@ def judging_options(command: Check) -> dict[str, Any]:
 
     Only how columns are read and judged: no file is named, and none is written.
     """
-    names = _names_of_reading()
-    names |= {"tolerance", "claim", "level", "confidence", "seed"}
+    names = {*OF_READING, *JUDGING, "seed"}
     said = command.to_json()
     return {name: value for name, value in said.items() if name in names}
-
-
-def _names_of_reading() -> set[str]:
-    """Return the options that say how columns are read."""
-    names = {option.name for option in (*fields(Columns), *fields(Reading))}
-    return names - {"json", "quiet"}
 
 
 def _sha256_of_files(files: tuple[str, ...]) -> str | None:
@@ -195,7 +187,7 @@ def _sha256_of_files(files: tuple[str, ...]) -> str | None:
 
 
 def in_options(
-    validation: Validation, command: Columns, remembered: Schema | None = None
+    validation: Validation, command: Roles, remembered: Schema | None = None
 ) -> str:
     """Return verdicts as they are printed, with next steps as lines to copy.
 
@@ -205,10 +197,11 @@ def in_options(
 
     # the options of the command, and what a fit needs beside them
     said: dict[str, Any] = {}
-    for name in _names_of_reading():
+    for name in OF_READING:
         said[name] = getattr(command, name)
     if remembered is not None:
-        said |= _options_of(remembered)
+        said |= {field.name: field.default for field in fields(Roles)}
+        said |= remembered.as_choice()
     said["files"] = getattr(command, "files", ())
     said["output"] = "r.json"
     said["test_share"] = 0.3
@@ -222,32 +215,6 @@ def in_options(
             line = typed(Fit(**(said | step.how)).words())
             steps.append(f"{step.what}:\n{line}")
     return validation.text(steps)
-
-
-def _options_of(schema: Schema) -> dict[str, Any]:
-    """Return the options that name the columns of a schema."""
-    options: dict[str, Any] = {"features": schema.numbers, "labels": schema.labels}
-    options |= {"groups": schema.groups, "weight": schema.weight, "time": schema.time}
-    options["min_std"] = schema.min_std
-
-    # errors are a column, or the difference of two
-    if len(schema.error) == 1:
-        (options["error"],) = schema.error
-    else:
-        options["reference"], options["prediction"] = schema.error
-    if schema.made_of and schema.error[-1] == schema.made[0]:
-        options["prediction"] = None  # it follows from these columns
-
-    if schema.levels:
-        pairs = zip(schema.made_of, schema.levels, strict=True)
-        options["quantile_columns"] = tuple(f"{name}={p:g}" for name, p in pairs)
-        options |= {"interval": (), "interval_coverage": None}
-    elif schema.made_of:
-        options["members"] = schema.made_of
-    else:
-        kind = "variance" if schema.is_variance else "uncertainty"
-        options[kind] = schema.uncertainty
-    return options
 
 
 def reported(command: Any, *judged: Any) -> list[str]:

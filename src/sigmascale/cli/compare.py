@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .._support.progress import track, working
-from .options import Columns, CommandResult, Reading, option, refuse, tables, wrapped
+from ..predictions.roles import Roles
+from .options import CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..predictions.schema import Schema
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare(Columns, Reading):
+class Compare(Roles, Reading):
     """Compare uncertainties, or recalibrators, on the same rows.
 
     Differences are paired: their intervals tell which are more than chance.

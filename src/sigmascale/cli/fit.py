@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._support.numerals import number
 from .._support.progress import working
-from .options import Columns, CommandResult, Reading, option, refuse, tables, wrapped
+from .._support.text import WIDTH
+from ..predictions.roles import Roles
+from .options import CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..predictions.predictions import Predictions
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit(Columns, Reading):
+class Fit(Roles, Reading):
     """Learn from known errors how to recalibrate, and save it.
 
     With --test-share some rows are not fitted, but judged, before and after.
@@ -38,9 +42,7 @@ class Fit(Columns, Reading):
         "write a report on these to this file", "HTML", common=True
     )
     scaling: str | None = option(
-        "boosted (default), raked, linear, isotonic, binwise or temperature",
-        "NAME",
-        common=True,
+        "what learns the scale; --help all lists them [boosted]", "NAME", common=True
     )
     bias: Literal["constant", "auto"] | None = option(
         "correct predictions: constant; auto, where rows gain", "HOW", common=True
@@ -60,6 +62,17 @@ class Fit(Columns, Reading):
         "hold what is claimed in its labels, or fifths", "COLUMN", (), name="part"
     )
     seed: int = option("seed of all random numbers", "N", 0)
+
+    @classmethod
+    def notes(cls) -> list[str]:
+        """Return all scalings, one a line."""
+        from ..recalibration.scalings import summaries
+
+        lines = ["", "Scalings:"]
+        for name, what in summaries().items():
+            line = f"  {name:<12} {what}"
+            lines.append(fill(line, WIDTH, subsequent_indent=" " * 15))
+        return lines
 
     def run(self) -> CommandResult:
         """Fit a recalibrator to a table, and write it."""
@@ -205,7 +218,7 @@ def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
 
 def _in_words(factors: dict[str, float]) -> str:
     """Return what uncertainties are multiplied by, unless one factor says it."""
-    least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
+    least, low, median, high, most = (number(value) for value in factors.values())
     if least == most:
         return ""
     return (

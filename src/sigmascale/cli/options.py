@@ -2,7 +2,8 @@
 
 A command is a dataclass. Its fields are the options of the command line
 (:func:`parse`), what the app sends as JSON (`from_json`), the keyword arguments in
-Python, and the line that the app shows to be typed (`words`).
+Python, and the line that the app shows to be typed (`words`). Those of columns are
+declared as their roles.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from typing import (
 from .._support.files import parse_json
 from .._support.text import WIDTH
 from ..exceptions import InvalidInputError
+from ..predictions.roles import Roles, UncertaintyRoles
 
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
 COMMANDS = [
@@ -46,6 +48,8 @@ COMMANDS = [
     "app",
     "demo",
 ]
+# What options that name files, or folders, call them.
+FILES = {"FILE", "JSON", "HTML", "SVG", "ONNX", "PICTURE", "CARD", "FOLDER"}
 EXIT_CODES = """\
 Exit codes: 0 done, or all answers are yes; 1 one is no; 4 one cannot be told;
 2 input that you can mend; 3 a defect of sigmascale, which please report."""
@@ -76,7 +80,8 @@ def option(
 ) -> Any:
     """Return a field that is an option; `name` and `short` are what is typed.
 
-    The first page of help shows options that are `common`.
+    The first page of help shows options that are `common`. What `metavar` calls a file,
+    no page of the app may set.
     """
     about = {
         "help": words,
@@ -93,6 +98,12 @@ def argument(words: str, metavar: str, default: Any = MISSING) -> Any:
     return dataclasses.field(
         default=default, metadata={"help": words, "metavar": metavar}
     )
+
+
+def names_of_files() -> set[str]:
+    """Return the fields of all commands that name what is read or written."""
+    fields_of_all = [field for name in COMMANDS for field in fields(command(name))]
+    return {field.name for field in fields_of_all if field.metadata["metavar"] in FILES}
 
 
 def tables() -> Any:
@@ -162,6 +173,11 @@ class Command:
         raise NotImplementedError
 
     @classmethod
+    def notes(cls) -> list[str]:
+        """Return lines that the page of all options ends with."""
+        return []
+
+    @classmethod
     def verb(cls) -> str:
         """Return what is typed."""
         return cls.__name__.lower()
@@ -229,49 +245,6 @@ class Command:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uncertain(Command):
-    """Columns: what is not named is guessed from names"""  # noqa: D400
-
-    uncertainty: str | None = option("standard deviations", "COLUMN", common=True)
-    prediction: str | None = option("predictions", "COLUMN", common=True)
-    variance: str | None = option("squares, instead of uncertainties", "COLUMN")
-    members: tuple[str, ...] = option(
-        "or a member of an ensemble; 'm_*' is many", "COLUMN", ()
-    )
-    quantile_columns: tuple[str, ...] = option(
-        "or a quantile, with its level: q05=0.05", "COLUMN=LEVEL", ()
-    )
-    interval: tuple[str, ...] = option(
-        "or a limit of intervals; then the other", "COLUMN", ()
-    )
-    interval_coverage: float | None = option("share that these claim to hold", "SHARE")
-    min_std: float | None = option("raise what is smaller, such as 0", "NUMBER")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Columns(Uncertain):
-    """Columns: what is not named is guessed from names"""  # noqa: D400
-
-    reference: str | None = option("true values", "COLUMN", common=True)
-    error: str | None = option("true values minus predictions, instead", "COLUMN")
-    features: tuple[str, ...] = option(
-        "a feature; repeat it for more", "COLUMN", (), name="feature", common=True
-    )
-    all_features: bool = option(
-        "all other columns of numbers, or of few labels", default=False, common=True
-    )
-    labels: tuple[str, ...] = option(
-        "a feature of labels, such as codes", "COLUMN", (), name="label"
-    )
-    exclude: tuple[str, ...] = option("not this one of all features", "COLUMN", ())
-    groups: str | None = option(
-        "rows with equal values belong together", "COLUMN", common=True
-    )
-    weight: str | None = option("weights of the rows; 0 leaves a row out", "COLUMN")
-    time: str | None = option("when rows came", "COLUMN")
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reading(Command):
     """Reading"""  # noqa: D400
 
@@ -296,7 +269,9 @@ class Reading(Command):
             refuse(f"--seed must not be negative; found {seed}.")
 
 
-ORDER = {Uncertain: 1, Columns: 2, Reading: 3, Command: 4}  # in pages of help
+OF_READING = {field.name for field in (*fields(Roles), *fields(Reading))}
+OF_READING -= {field.name for field in fields(Command)}  # how columns are read
+ORDER = {UncertaintyRoles: 1, Roles: 2, Reading: 3, Command: 4}  # in pages of help
 
 
 # -- JSON ------------------------------------------------------------------------------
@@ -455,7 +430,7 @@ class _Parser(argparse.ArgumentParser):
             f"sigmascale {cls.verb()}",
             usage=f"sigmascale {cls.verb()} {shown} [OPTIONS]",
             description=str(cls.__doc__).replace("\n    ", "\n").replace("\n\n", "\n"),
-            epilog="\n".join(examples),
+            epilog="\n".join([*examples, *(cls.notes() if page == "all" else [])]),
             formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
                 prog, max_help_position=28, width=WIDTH
             ),

@@ -1,4 +1,4 @@
-"""A table whose columns have parts: one lazy frame, in memory if its rows are few.
+"""A table whose columns have roles: one lazy frame, in memory if its rows are few.
 
 What is asked of its rows is an expression, so that rows in files and in memory are
 read, filtered, checked and counted by the same code.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from ..exceptions import (
 )
 from ..predictions.forms import outermost, warn_of_crossing
 from ..predictions.predictions import Predictions, warn_of_lifted
+from ..predictions.roles import OF_ROWS, UncertaintyRoles
 from ..predictions.schema import (
     RECALIBRATED,
     TOO_MANY_LABELS,
@@ -39,7 +40,7 @@ from ..predictions.schema import (
     remembered,
 )
 from .conditions import met
-from .options import Reading, Uncertain, refuse
+from .options import Reading, refuse
 from .tables import (
     OF_A_FILE,
     PLACE,
@@ -265,7 +266,7 @@ class InputTable:
             rows = TypedColumns(frame, command.decimal)
 
             # which columns are what, and those that are made of others
-            choice = chosen(command, **changed)
+            choice = Choice.of_command(command, **changed)
             if was is None:
                 schema = rows.find(choice)
             else:
@@ -315,15 +316,16 @@ class InputTable:
         """Return all columns that rows are made of, as numbers or as they are."""
         schema = self.schema
         columns = self.inputs()
-        for name in (*schema.error, schema.prediction, schema.weight, *self.also):
+        for name in (*schema.error, schema.prediction, *self.also):
             if name and name not in columns:
                 columns[name] = self.rows.number(name)
-        if schema.groups and schema.groups not in columns:
-            columns[schema.groups] = self.rows.label(schema.groups)
-        if schema.time and schema.time not in columns:
-            time = schema.time
-            is_number = self.rows.kinds([time])[time] == "number"
-            columns[time] = self.rows.number(time) if is_number else pl.col(time)
+        for role, name in schema.of_rows.items():
+            kind = OF_ROWS[role]
+            if kind == "time":  # dates stay as they are
+                kind = self.rows.kinds([name])[name]
+            if name not in columns:
+                as_kind = {"number": self.rows.number, "label": self.rows.label}
+                columns[name] = as_kind.get(kind, pl.col)(name)
         return columns
 
     # -- checks ------------------------------------------------------------------------
@@ -657,19 +659,9 @@ class InputTable:
         if recalibrated in self.rows.names and schema.uncertainty in schema.guessed:
             name = Choice(options=True).called("uncertainty", recalibrated)
             words.append(f"{name} would take what was recalibrated.")
-        if not schema.features and isinstance(self.command, Uncertain):
+        if not schema.features and isinstance(self.command, UncertaintyRoles):
             words.append("--feature COLUMN or --all-features would use features.")
         return words
-
-
-def chosen(command: Any, **changed: Any) -> Choice:
-    """Return what the options of a command say of the columns."""
-    of_choice = {field.name for field in fields(Choice)}
-    said: dict[str, Any] = {"options": True}
-    for option in fields(command):
-        if option.name in of_choice:
-            said[option.name] = getattr(command, option.name)
-    return Choice(**said | changed)
 
 
 def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
@@ -728,7 +720,7 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         kinds = rows.kinds(names)
         numeric = {name for name, kind in kinds.items() if kind == "number"}
         labelled = rows.labelled([name for name in names if kinds[name] == "text"])
-        part_of, unclear = guess(names, numeric, rows.counting(), labelled)
+        role_of, unclear = guess(names, numeric, rows.counting(), labelled)
 
         # how many values are missing, and the first rows
         gaps = {}
@@ -745,10 +737,12 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         about_column = {
             "name": name,
             "kind": "number" if name in numeric else "text",
-            "part": part_of[name] or ("label" if name in labelled else None),
+            "role": role_of[name] or ("label" if name in labelled else None),
             "missing": number_of[f"gap {i}"],
             "first": cells,
         }
         columns.append(about_column)
-    questions = [{"words": str(problem), **problem.fields} for problem in unclear]
-    return {"rows": number_of["len"], "columns": columns, "unclear": questions}
+    problem = None
+    if unclear is not None:
+        problem = {"message": str(unclear), "code": "column", "fields": {}}
+    return {"rows": number_of["len"], "columns": columns, "problem": problem}

@@ -627,7 +627,10 @@ def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
                 if isinstance(cell.value, str):
                     cell.data_type = "s"  # and no formula
             sheet.append(cells)
-        book.save(part)
+        # in memory: what is half written would be written again when it is forgotten
+        whole = io.BytesIO()
+        book.save(whole)
+        part.write_bytes(whole.getbuffer())
     except OSError:
         # the rows are in a temporary file, which cannot be closed on a full disk
         for close in (sheet.close, sheet._writer.close):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .._support.progress import working
+from ..predictions.roles import Roles
 from .options import (
     FAILED,
+    OF_READING,
     PASSED,
-    Columns,
     Command,
     CommandResult,
     Reading,
@@ -23,7 +24,7 @@ from .options import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verify(Columns, Reading):
+class Verify(Roles, Reading):
     """Compute what a card says again from its data, and tell what differs.
 
     Ends with 0 if none does, and 1 if one does. Columns are read as the card says;
@@ -106,9 +107,8 @@ class Verify(Columns, Reading):
             said |= _of_python(card)
 
         # columns that are named here take the place of those of the card
-        of_reading = {option.name for option in (*fields(Columns), *fields(Reading))}
         for name, value in self.to_json().items():
-            if name in of_reading:
+            if name in OF_READING:
                 said[name] = value
         said |= {"command": "check", "files": list(self.files)}
         check = Command.from_json(said)
@@ -122,8 +122,9 @@ def _of_python(card: dict[str, Any]) -> dict[str, Any]:
     data = card.get("data")
     if not isinstance(judged, dict) or not isinstance(data, dict):
         return {}
-    names = ("tolerance", "claim", "level", "confidence")
-    said = {name: judged[name] for name in names if name in judged}
+    from .check import JUDGING
+
+    said = {name: judged[name] for name in JUDGING if name in judged}
     columns = data.get("columns")
     features = columns[1:] if isinstance(columns, list) else []
     return said | {"features": features, "seed": card.get("seed", 0)}

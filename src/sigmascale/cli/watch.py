@@ -7,11 +7,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..predictions.roles import Roles
 from .options import (
     CANNOT_TELL,
     FAILED,
     PASSED,
-    Columns,
     CommandResult,
     Reading,
     option,
@@ -29,7 +29,7 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch(Columns, Reading):
+class Watch(Roles, Reading):
     """Watch whether uncertainties still fit the errors that arrive.
 
     Rows are taken in the order of the files. However many come, in one run or in

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support import numerals
 from .._support.checks import Floats, check_count, check_fraction, is_real, need
 from .._support.notices import gathered, quiet, warn
 from .._support.text import listed, quoted
@@ -576,9 +577,10 @@ class HonestCalculator(Calculator):
         is_beyond = self.threshold is not None and radius[worst] > self.threshold
         if is_beyond and (not self.state["beyond"] or self.on_exceed == "stop"):
             words = (
-                f"The {100 * level:.6g} % ball of atom {worst} "
-                f"({atoms.symbols[worst]}) has a radius of {radius[worst]:.3g} eV/Å, "
-                f"above {self.threshold:.3g} eV/Å."
+                f"The {numerals.number(100 * level, 6)} % ball of atom {worst} "
+                f"({atoms.symbols[worst]}) has a radius of "
+                f"{numerals.number(radius[worst])} eV/Å, above {self.threshold:.3g} "
+                "eV/Å."
             )
             events.append(Event("threshold", step, words))
         self.state["beyond"] = bool(is_beyond)

@@ -35,7 +35,6 @@ from .._support.text import listed, quoted, shorten, unused
 from ..exceptions import InvalidInputError, NotANumberError
 from ..predictions.predictions import Predictions
 from ..predictions.schema import RECALIBRATED, Choice, Schema, find
-from ..predictions.schema.choice import PYTHON
 from ..recalibration.additive import MANY_FOR_TABLES, ROWS_AT_A_TIME
 from ..recalibration.fitted_rows import Unlike
 from ..recalibration.persistence import dumps, loads
@@ -53,7 +52,6 @@ ENGINES = {
 }
 HASHED = 12  # columns of numbers, at most
 GOLDEN_RATIO = 0.6180339887498949  # whose multiples are spread out
-PART_OF_ARGUMENT = {argument: part for part, argument in PYTHON.items()}
 
 
 def sample(
@@ -94,19 +92,10 @@ def sample(
     10000
     """
     lazy = _as_lazy(frame)
-    # arguments of Python, as parts of a choice of columns
-    choice: dict[str, Any] = {}
-    for argument, value in columns.items():
-        part = PART_OF_ARGUMENT.get(argument, argument)
-        choice[part] = tuple(value) if isinstance(value, list) else value
-    if choice.get("features") == "all":
-        choice["features"] = ()
-        choice["all_features"] = True
-
     # which column of the frame is what
     kinds = lazy.collect_schema()
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    schema = find(Choice(**choice), list(kinds), numeric, errors=False)
+    schema = find(Choice.of_arguments(columns), list(kinds), numeric, errors=False)
     return draw(lazy, schema, check_count(n_rows, "n_rows", least=100), seed)
 
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._support import numerals
 from .._support.checks import Floats
 from .._support.columns import effective_weights
 from .._support.notices import gathered, warn
@@ -502,10 +503,11 @@ def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) 
     size_out_of_fold = float(np.sqrt(np.mean(out_of_fold**2)))
     if size_in_training < INTERPOLATES * size_out_of_fold:
         warn(
-            f"Errors in training ({size_in_training:.2g}) are far smaller than out of "
-            f"fold ({size_out_of_fold:.2g}): the regressor interpolates, and what is "
-            "fitted on all rows may err otherwise than the models of the folds, whose "
-            "errors set the width. ensemble=True predicts by the mean of these.",
+            f"Errors in training ({numerals.number(size_in_training, 2)}) are far "
+            f"smaller than out of fold ({numerals.number(size_out_of_fold, 2)}): the "
+            "regressor interpolates, and what is fitted on all rows may err otherwise "
+            "than the models of the folds, whose errors set the width. ensemble=True "
+            "predicts by the mean of these.",
             InterpolatingWarning,
             stacklevel=3,
         )

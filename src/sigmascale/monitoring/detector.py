@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
@@ -116,13 +117,19 @@ class Detector:
     history: Floats = field(default_factory=lambda: np.empty((0, 2 + len(COLUMNS))))
     alarm: Alarm | None = None
 
-    def check(self) -> None:
-        """Refuse parts of a file that no monitor has."""
+    def check(self, features: Collection[str]) -> None:
+        """Refuse parts of a file that no monitor of such features has."""
         has_all_columns = self.history.shape[1:] == (2 + len(COLUMNS),)
         must = "a history must have a column for each kind of evidence"
         refuse_if(not has_all_columns, must)
         is_share = 0 < self.confidence < 1
         refuse_if(not is_share, "confidence must lie between 0 and 1")
+        names = set(features)
+        are_known = {region.name for region in self.regions or ()} <= names
+        if self.first is not None:
+            of_features = [name for name in self.first.columns if name[:3] == "of "]
+            are_known &= {name.removeprefix("of ") for name in of_features} == names
+        refuse_if(not are_known, "what is watched must be the features, by their names")
 
     # -- what there is to say ----------------------------------------------------------
 

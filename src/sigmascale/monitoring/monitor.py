@@ -250,7 +250,7 @@ class Monitor:
 
     def check(self) -> None:
         """Refuse parts of a file that no monitor has."""
-        self._detector.check()
+        self._detector.check(self._stream.watched or {})
 
 
 def over_time(p: Predictions, *, confidence: float = 0.95) -> Monitor:

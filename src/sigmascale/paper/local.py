@@ -30,6 +30,7 @@ from .._support.checks import (
 )
 from .._support.labels import label_text
 from .._support.notices import warn
+from .._support.numerals import fixed, number
 from .._support.render import Cells, Result
 from .._support.weighting import mean_of
 from ..exceptions import FewerBinsWarning, InvalidInputError
@@ -220,10 +221,10 @@ class LocalStatistics(Result):
         rows = []
         for i, start in enumerate(self.x_min):
             cells = (
-                label_text(start) if self.is_labelled else f"{start:.4g}",
+                label_text(start) if self.is_labelled else number(start, 4),
                 f"{self.n[i]}",
-                f"{self.value[i]:.3f}",
-                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
+                fixed(self.value[i], 3),
+                f"[{fixed(self.low[i], 3)}, {fixed(self.high[i], 3)}]",
                 "yes" if self.valid[i] else "no",
             )
             rows.append(cells)

@@ -22,6 +22,7 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.notices import warn
+from .._support.numerals import number
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
@@ -101,7 +102,9 @@ class ReferenceScores(Result):
 
     def _cells(self) -> Cells:
         sd = self.sd
-        rows = [(name, f"{v:.4g}", f"{sd[name]:.2g}") for name, v in self.mean.items()]
+        rows = [
+            (name, number(v, 4), number(sd[name], 2)) for name, v in self.mean.items()
+        ]
         return ("score", "target", "sd"), rows
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, check_count
 from .._support.notices import quiet
+from .._support.numerals import number
 from .._support.progress import track
 from .._support.render import Cells, Result
 from ..exceptions import InvalidInputError
@@ -61,16 +62,16 @@ class BinStudy(Result):
 
         target = float(self.target["S_tot"][lowest])
         bins = f"{self.n_bins[lowest]} bins of {self.by}"
-        words = f"S_tot is lowest, {s_tot[lowest]:.3g}, with {bins}"
+        words = f"S_tot is lowest, {number(s_tot[lowest])}, with {bins}"
         if enough != lowest:
             words += (
                 f", but from {self.n_bins[enough]} bins on more of them help by less "
-                f"than {spread:.2g}, by which perfectly calibrated sets differ"
+                f"than {number(spread, 2)}, by which perfectly calibrated sets differ"
             )
         return (
-            f"{words}. Perfect ones would have {target:.3g}, and the rival has "
-            f"{self.rival['S_tot']:.3g}. These are the test rows: they show how much "
-            "the number matters, and cannot choose it."
+            f"{words}. Perfect ones would have {number(target)}, and the rival has "
+            f"{number(self.rival['S_tot'])}. These are the test rows: they show how "
+            "much the number matters, and cannot choose it."
         )
 
     def __str__(self) -> str:
@@ -80,10 +81,10 @@ class BinStudy(Result):
     def _cells(self) -> Cells:
         names = [name for name in NUMBERS_SHOWN if name in self.scores]
         rows = [
-            (f"{n}", *(f"{self.scores[name][i]:.4g}" for name in names))
+            (f"{n}", *(number(self.scores[name][i], 4) for name in names))
             for i, n in enumerate(self.n_bins)
         ]
-        rival = tuple(f"{self.rival[name]:.4g}" for name in names)
+        rival = tuple(number(self.rival[name], 4) for name in names)
         return ("bins", *names), [*rows, ("rival", *rival)]
 
 

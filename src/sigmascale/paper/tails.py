@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction, rng_from
+from .._support.numerals import fixed, number
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none
 from ..exceptions import InvalidInputError
@@ -99,16 +100,16 @@ class Tails(Result):
 
     def _cells(self) -> Cells:
         def row(name: str, estimate: Estimate, best: float, *, reliable: bool) -> Any:
-            interval = f"{estimate.low:.3f} to {estimate.high:.3f}"
+            interval = f"{fixed(estimate.low, 3)} to {fixed(estimate.high, 3)}"
             believed = "yes" if reliable else "no: heavy tails"
-            return name, f"{estimate.value:.3f}", interval, f"{best:g}", believed
+            return name, fixed(estimate.value, 3), interval, f"{best:g}", believed
 
         return ("statistic", "value", "interval", "best", "to be believed"), [
             row("RCE", self.rce, 0, reliable=self.rce_is_reliable),
             row("mean of z²", self.zms, 1, reliable=self.zms_is_reliable),
             row("within 1.96 u", self.share, 0.95, reliable=self.share_is_reliable),
-            ("beyond 3 u", f"{self.beyond:.4f}", "", "0.0027", ""),
-            ("degrees of freedom of z", f"{self.nu:.3g}", "", "above 4", ""),
+            ("beyond 3 u", fixed(self.beyond, 4), "", "0.0027", ""),
+            ("degrees of freedom of z", number(self.nu), "", "above 4", ""),
         ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.labels import label_text
+from .._support.numerals import fixed, number
 from ..paper.local import Statistic
 from ..predictions.predictions import Predictions
 from ..scores import (
@@ -101,7 +102,8 @@ def reliability(
         band(ax, rmv, diagram.attainable_low, diagram.attainable_high, _CALIBRATED)
 
         # the bins, with their score in the legend
-        score = f"ENCE {diagram.ence:.2f}; {diagram.attainable_ence:.2f} expected"
+        expected = fixed(diagram.attainable_ence, 2)
+        score = f"ENCE {fixed(diagram.ence, 2)}; {expected} expected"
         dots = {**DOTS, **look, "markersize": 4, "zorder": 3}
         dots = styled(style, dots) | {"label": f"{_name(look, style, 'bins')}: {score}"}
         (points,) = ax.plot(rmv, diagram.rmse, **dots)
@@ -178,7 +180,7 @@ def calibration(
         if _is_first(ax):
             band(ax, curve.level, curve.low, curve.high, _CALIBRATED)
         line = _line(look, style)
-        line["label"] = f"{_name(look, style, 'observed')}: area {curve.area:.3f}"
+        line["label"] = f"{_name(look, style, 'observed')}: area {fixed(curve.area, 3)}"
         ax.plot(curve.level, curve.observed, **line)
     diagonal(ax, 0, 1)
     is_interval = curves[0].kind == "interval"
@@ -406,7 +408,7 @@ def _missed(result: LocalStatistics) -> str:
     n_bins = result.valid.size
     n_missed = int((~result.valid).sum())
     missed = f"{n_missed} of {n_bins} bins miss {result.target:g}"
-    return f"{missed}; {(1 - result.confidence) * n_bins:.2g} expected"
+    return f"{missed}; {number((1 - result.confidence) * n_bins, 2)} expected"
 
 
 def _range_of(result: LocalStatistics) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats, Ints, check_choice, check_count, check_fraction
+from .._support.numerals import number
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions, check_predictions
 from ..recalibration.distributions import Distributions
@@ -34,8 +35,10 @@ MISSES: Look = {"color": INK, "marker": "X", "linestyle": "none", "markeredgewid
 
 def share_of(share: float, expected: float | None) -> str:
     """Return a share in per cent, with what is expected beside it, if that is known."""
-    words = f"{100 * share:.3g} %"
-    return words if expected is None else f"{words}; {100 * expected:.3g} % expected"
+    words = f"{number(100 * share)} %"
+    return (
+        words if expected is None else f"{words}; {number(100 * expected)} % expected"
+    )
 
 
 def errors(

@@ -16,6 +16,7 @@ from .._support.checks import Floats, Ints, check_column, check_count, check_sam
 from .._support.hashing import hash_of_positions
 from .._support.labels import Label, object_array
 from .._support.notices import warn
+from .._support.numerals import number
 from ..exceptions import FewerBinsWarning
 from .ordering import canonical_order
 from .predictions import Predictions
@@ -59,7 +60,7 @@ def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     if feasible < n_bins:
         rows = f"{n_rows} rows"
         if not isinstance(n_rows, int):
-            rows = f"weights of {n_rows:.4g} rows"
+            rows = f"weights of {number(n_rows, 4)} rows"
         warn(
             f"{n_bins} bins were asked for, but {rows} give at most {feasible} "
             f"of {min_size} or more rows; {feasible} are used.",

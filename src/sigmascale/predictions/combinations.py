@@ -33,6 +33,7 @@ from .._support.checks import (
     is_real,
 )
 from .._support.notices import warn
+from .._support.numerals import factor, lower, upper
 from .._support.render import Cells, Result
 from .._support.text import quoted
 from ..exceptions import FewRowsWarning, InvalidInputError
@@ -335,8 +336,8 @@ def combined(
         at = np.where(together > quadrature, correlation.high, correlation.low)
         warn(
             f"The correlation within groups is learned from {correlation.n_groups} "
-            f"groups: {correlation.rho:.2f} [{correlation.low:.2f}, "
-            f"{correlation.high:.2f}]. The limit that makes u larger is used.",
+            f"groups: {factor(correlation.rho)} [{lower(correlation.low)}, "
+            f"{upper(correlation.high)}]. The limit that makes u larger is used.",
             FewRowsWarning,
             stacklevel=4,
         )

@@ -15,6 +15,7 @@ from scipy import special
 from .._support.checks import Floats, Ints
 from .._support.hashing import hash_of_rows
 from .._support.notices import remedy, row_number, warn
+from .._support.numerals import fixed, number, percent
 from ..exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,
@@ -70,9 +71,9 @@ def warn_of_dominant(p: Predictions, stacklevel: int = 2) -> None:
     if p.n_rows >= DOMINATED and addends[row] > 0.5 * total:
         place = row_number(row if p.places is None else p.places[row])
         warn(
-            f"One error of {p.n_rows} (row {place}, {p.abs_z[row]:.3g} u) makes up "
-            f"{addends[row] / total:.0%} of the sum of z²: what is said of the others "
-            "is little. Look at that row, and drop it if it is a blunder.",
+            f"One error of {p.n_rows} (row {place}, {number(p.abs_z[row])} u) makes up "
+            f"{percent(addends[row] / total)} of the sum of z²: what is said of the "
+            "others is little. Look at that row, and drop it if it is a blunder.",
             DominantErrorWarning,
             stacklevel=stacklevel + 1,
         )
@@ -117,10 +118,10 @@ def _slip_of_errors(p: Predictions) -> Slip | None:
     lower, median, upper = np.quantile(p.errors, [0.25, 0.5, 0.75])
     if abs(median) > max(MANY_U * typical_u, MANY_WIDTHS * (upper - lower)):
         words = (
-            f"The median error is {median:.3g}, {abs(median) / typical_u:.2g} times "
-            "the median uncertainty. Are these targets or predictions rather than "
-            "errors, true value minus prediction? If they are errors, the model is "
-            "biased: mend that first."
+            f"The median error is {number(median)}, "
+            f"{number(abs(median) / typical_u, 2)} times the median uncertainty. Are "
+            "these targets or predictions rather than errors, true value minus "
+            "prediction? If they are errors, the model is biased: mend that first."
         )
         return words, TargetsNotErrorsWarning
     if p.errors.min() >= 0:
@@ -167,7 +168,7 @@ def _constant(u: Floats) -> Slip | None:
     if u.min() < u.max():
         return None
     words = (
-        f"All uncertainties are {u[0]:.3g}: is `y_std` the uncertainty? A constant "
+        f"All uncertainties are {number(u[0])}: is `y_std` the uncertainty? A constant "
         "one says nothing of which rows to trust."
     )
     return words, ConstantUncertaintyWarning
@@ -182,7 +183,7 @@ def _off_by(factor: float) -> str:
     if max(factor, 1 / factor) < ABOUT_RIGHT:
         return "about right"
     size = "small" if factor > 1 else "large"
-    return f"{max(factor, 1 / factor):.3g} times too {size}"
+    return f"{number(max(factor, 1 / factor))} times too {size}"
 
 
 # -- variances in place of uncertainties -----------------------------------------------
@@ -295,14 +296,14 @@ def repeats_found(p: Predictions) -> str:
     if p.error is not None:
         share = _share_of_duplicates(p, list(numbers.values()))
         if share is not None:
-            return f"{share:.0%} have the error and all numbers of another row"
+            return f"{percent(share)} have the error and all numbers of another row"
     for name, values in numbers.items():
         rows_a_value = _rows_a_value(name, values)
         if rows_a_value is not None:
             return (
-                f"`{name}` has about {p.n_rows / rows_a_value:.0f} different values "
-                f"in {p.n_rows} rows, each in {rows_a_value:.3g} of them on average "
-                "and about equally often"
+                f"`{name}` has about {fixed(p.n_rows / rows_a_value, 0)} different "
+                f"values in {p.n_rows} rows, each in {number(rows_a_value)} of them on "
+                "average and about equally often"
             )
     return ""
 

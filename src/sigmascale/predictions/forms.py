@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .._support import numerals
 from .._support.checks import (
     Floats,
     as_array,
@@ -26,6 +27,7 @@ from .._support.checks import (
     rounded,
 )
 from .._support.notices import row_number, warn
+from .._support.numerals import fixed
 from .._support.text import listed, quoted
 from ..exceptions import (
     CrossingQuantilesWarning,
@@ -86,9 +88,9 @@ def upright(members: Any, y_true: Any, members_axis: int | None) -> Any:
         by_column = _typical_error(table, truth, axis=0)
         warn(
             f"`members` are square: read as a column for each of {n_members} members, "
-            f"their means miss true values by typically {by_row:.3g}; transposed, as "
-            f"a row for each, by {by_column:.3g}. Pass members_axis=1 or 0 to say "
-            "which it is; 1 was taken.",
+            f"their means miss true values by typically {numerals.number(by_row)}; "
+            f"transposed, as a row for each, by {numerals.number(by_column)}. Pass "
+            "members_axis=1 or 0 to say which it is; 1 was taken.",
             SquareMembersWarning,
             stacklevel=3,
         )
@@ -112,8 +114,8 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
         # a standard deviation of m normal values varies by 1 / sqrt(2 (m − 1))
         percent = 100 / np.sqrt(2 * max(1, n_members - 1))
         warn(
-            f"The spread of {n_members} members is off by some {percent:.0f} % by "
-            "chance, row by row, and what they share it does not show at all: "
+            f"The spread of {n_members} members is off by some {fixed(percent, 0)} % "
+            "by chance, row by row, and what they share it does not show at all: "
             "recalibrate it.",
             FewMembersWarning,
             stacklevel=3,

@@ -45,8 +45,10 @@ from .._support.columns import (
 )
 from .._support.labels import Categories, Label
 from .._support.notices import rows_at, warn
+from .._support.numerals import number
 from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+from .dates import words_of_time
 from .forms import (
     N_LEVELS,
     of_distribution,
@@ -142,7 +144,7 @@ class Predictions:
         "distributions",
         "shape",
     )
-    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW)
+    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW, "time_words")
 
     columns: tuple[Column, ...]  # u, and features as float64 or int codes
     names: tuple[str, ...]  # "u", and those of the features
@@ -156,6 +158,7 @@ class Predictions:
     places: Ints | None  # where rows were in the table, if some were left out
     distributions: Any
     shape: Shapes | None
+    time_words: str | None  # why rows seem to lie in the order of a time not given
 
     def __init__(
         self,
@@ -218,6 +221,7 @@ class Predictions:
             categories=(None, *(labels for _, labels in typed.values())),
             groups=None if groups is None else group_codes(groups, u),
             time=None if time is None else check_time(time, u),
+            time_words=words_of_time(groups, typed) if time is None else None,
             **checked,
         )
 
@@ -296,30 +300,11 @@ class Predictions:
         >>> ss.Predictions.from_frame(table, y_true="y")
         Predictions: 2 rows, true values known
         """
+        arguments = dict(locals())  # as they are named above
+        del arguments["cls"], arguments["frame"]
         from .schema import Choice, of_frame
 
-        are_all = isinstance(features, str) and features == "all"
-        levels = {} if quantiles is None else quantiles
-        choice = Choice(
-            error=error,
-            reference=y_true,
-            prediction=y_pred,
-            uncertainty=y_std,
-            variance=variance,
-            members=(members,) if isinstance(members, str) else tuple(members),
-            quantile_columns=tuple(
-                f"{name}={float(p)!r}" for name, p in levels.items()
-            ),
-            interval=tuple(interval),
-            interval_coverage=coverage,
-            features=() if are_all else tuple(features),
-            labels=tuple(labels),
-            all_features=are_all,
-            groups=groups,
-            weight=weights,
-            time=time,
-            min_std=min_std,
-        )
+        choice = Choice.of_arguments(arguments)
         return of_frame(frame, choice).read(frame)
 
     @classmethod
@@ -977,7 +962,7 @@ class Predictions:
         if self.shape is not None:
             words += f"; shapes of {self.shape.z.size} quantiles"
         if self.weights is not None:
-            words += f"; weighted, as many as {self.n_effective:.4g} in effect"
+            words += f"; weighted, as many as {number(self.n_effective, 4)} in effect"
         if len(self.names) > 1:
             words += f"; features: {listed(self.names[1:])}"
         return f"Predictions: {words}"

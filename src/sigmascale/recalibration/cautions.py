@@ -8,6 +8,7 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.notices import row_number, warn
+from .._support.numerals import fixed, number
 from .._support.places import Places
 from .._support.text import listed, quoted
 from ..exceptions import AbsurdScaleWarning, FewRowsWarning
@@ -32,9 +33,9 @@ def warn_of_few_effective(rows: Predictions) -> None:
     n_effective = rows.n_effective
     if n_effective < min(LEAST_EFFECTIVE, rows.n_rows / 2):
         warn(
-            f"With their weights, {rows.n_rows} rows count as {n_effective:.0f}. With "
-            f"fewer than {LEAST_EFFECTIVE}, intervals of 90 % may hold as little as "
-            "80 %: weigh less sharply, or collect rows like those that matter.",
+            f"With their weights, {rows.n_rows} rows count as {fixed(n_effective, 0)}. "
+            f"With fewer than {LEAST_EFFECTIVE}, intervals of 90 % may hold as little "
+            "as 80 %: weigh less sharply, or collect rows like those that matter.",
             FewRowsWarning,
             stacklevel=4,
         )
@@ -87,9 +88,9 @@ def _raised_by_outliers(rows: Predictions, scale: Floats) -> str:
     width = float(np.quantile(rows.abs_z, 0.95))
     changed = "raised" if factor > 1 else "changed"
     return (
-        f"A few large errors decide on u, which was {changed} {factor:.2g} times for "
-        f"their sake, while ±{width:.2g} of the old u hold 95 % of the errors. "
-        "Use intervals and quantiles, which hold what they claim."
+        f"A few large errors decide on u, which was {changed} {number(factor, 2)} "
+        f"times for their sake, while ±{number(width, 2)} of the old u hold 95 % of "
+        "the errors. Use intervals and quantiles, which hold what they claim."
     )
 
 
@@ -112,7 +113,8 @@ def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
     direction = "low" if largest > 0 else "high"
     return (
         f"Predictions are too {direction} by up to "
-        f"{abs(largest):.2g} of the new u along {quoted(column_of_largest)}, which no "
+        f"{number(abs(largest), 2)} of the new u along {quoted(column_of_largest)}, "
+        "which no "
         'scale mends: bias="auto" may, and validate says where.',
     )
 

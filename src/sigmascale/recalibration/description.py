@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._support.numerals import number, percent
 from .._support.text import listed
 from .additive import Additive, Base
 
@@ -20,7 +21,7 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     if is_one_factor(scale):
         if factor == 1:
             return "Uncertainties stay as they are"
-        return f"Uncertainties are multiplied by one factor, {factor:.3g}"
+        return f"Uncertainties are multiplied by one factor, {number(factor)}"
     if not scale.tables:
         return _base_words(base, level)
 
@@ -37,7 +38,7 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         words = f"{_base_words(base, level)}, and multiplied"
     used = sorted({axis.column for axis in scale.axes})
     columns = listed([names[column] for column in used])
-    words = f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+    words = f"{words} by factors of {columns}, between {number(low)} and {number(high)}"
     n_unused = len(set(range(1, len(names))) - set(used))
     if n_unused:
         words += f"; {n_unused} of {len(names) - 1} features are not used"
@@ -57,7 +58,7 @@ def shape_words(kept: float | None) -> str:
     """
     if kept is None:
         return ""
-    share = {0.0: "Nothing", 0.5: "Half", 1.0: "All"}.get(kept, f"{kept:.0%}")
+    share = {0.0: "Nothing", 0.5: "Half", 1.0: "All"}.get(kept, percent(kept))
     return (
         f"{share} of the shape of each row is kept, by the scores of rows out of fold."
     )
@@ -68,13 +69,13 @@ def _base_words(base: Base, level: float) -> str:
     if base.knots is not None:
         return f"Every u² is replaced by a line through {len(base.knots)} knots"
     formula = "a u"
-    numbers = [f"a = {level * base.a:.4g}"]
+    numbers = [f"a = {number(level * base.a, 4)}"]
     if base.b:
         sign = "+" if base.b > 0 else "−"
         formula = f"sqrt(a² u² {sign} b²)"
-        numbers.append(f"b = {level * abs(base.b):.4g}")
+        numbers.append(f"b = {number(level * abs(base.b), 4)}")
     if base.power:
         formula += " (u/u₀)^p"
-        numbers.append(f"p = {base.power:.3g}")
-        numbers.append(f"u₀ = {base.span[0]:.3g}")
+        numbers.append(f"p = {number(base.power)}")
+        numbers.append(f"u₀ = {number(base.span[0])}")
     return f"Every u is replaced by {formula}, {listed(numbers)}"

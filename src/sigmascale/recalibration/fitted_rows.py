@@ -12,6 +12,7 @@ import numpy as np
 from .._support.checks import IN_CACHE, Bools, Floats, Ints, rounded
 from .._support.hashing import Hashes, hash_of_rows, scrambled
 from .._support.labels import Label
+from .._support.numerals import number, percent
 from .._support.text import quoted
 from ..exceptions import (
     ExtrapolationWarning,
@@ -391,11 +392,11 @@ def _words_of_gaps(name: str, n_gaps: int, n_rows: int) -> str:
 
 def _words_of_range(name: str, outside: Outside, n_rows: int, quantiles: Floats) -> str:
     """Return what is told of rows outside the range of a column."""
-    lowest, low, _, high, highest = (f"{quantile:.3g}" for quantile in quantiles)
+    lowest, low, _, high, highest = (number(quantile) for quantile in quantiles)
     return (
-        f"{outside.n} of {n_rows} rows ({outside.n / n_rows:.0%}) lie outside the "
-        f"{quoted(name)} that was seen in fit: {outside.low:.3g} to "
-        f"{outside.high:.3g} here, {lowest} to {highest} there (90 % of them {low} to "
-        f"{high}). Are units and population the same? What was learned does not reach "
-        "that far."
+        f"{outside.n} of {n_rows} rows ({percent(outside.n / n_rows)}) lie outside the "
+        f"{quoted(name)} that was seen in fit: {number(outside.low)} to "
+        f"{number(outside.high)} here, {lowest} to {highest} there (90 % of them {low} "
+        f"to {high}). Are units and population the same? What was learned does not "
+        "reach that far."
     )

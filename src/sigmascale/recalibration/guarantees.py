@@ -9,6 +9,7 @@ import numpy as np
 from .._support.checks import rounded
 from .._support.labels import label_text
 from .._support.notices import warn
+from .._support.numerals import number, percent
 from .._support.text import listed, quoted
 from .._support.weighting import weights_of
 from ..exceptions import FewRowsWarning, InvalidInputError, ManyPartsWarning
@@ -96,9 +97,9 @@ def warn_of_small_parts(parts: Parts, names: tuple[str, ...]) -> None:
         effect = "there they are infinite"
         remedy = "hold out more rows"
     warn(
-        f"Intervals of {WARNED_COVERAGE:.0%} need {needed} {rows} in each part, and of "
-        f"95 % {rows_needed_for(0.95)}. Fewer are in {listed(small)}: {effect}. Name "
-        f"fewer parts, or {remedy}.",
+        f"Intervals of {percent(WARNED_COVERAGE)} need {needed} {rows} in each part, "
+        f"and of 95 % {rows_needed_for(0.95)}. Fewer are in {listed(small)}: {effect}. "
+        f"Name fewer parts, or {remedy}.",
         FewRowsWarning,
         stacklevel=5,
     )
@@ -115,10 +116,10 @@ def part_words(axis: Axis, code: int, name: str) -> str:
     if not edges.size:
         return f"all {name}"
     if code == 1:
-        return f"{name} below {edges[0]:.3g}"
+        return f"{name} below {number(edges[0])}"
     if code == edges.size + 1:
-        return f"{name} from {edges[-1]:.3g} on"
-    return f"{name} from {edges[code - 2]:.3g} to {edges[code - 1]:.3g}"
+        return f"{name} from {number(edges[-1])} on"
+    return f"{name} from {number(edges[code - 2])} to {number(edges[code - 1])}"
 
 
 def parts_words(parts: Parts, names: tuple[str, ...]) -> str:

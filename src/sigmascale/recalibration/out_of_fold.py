@@ -127,8 +127,7 @@ def beats_one_factor(rows: Predictions, out_of_fold: OutOfFold) -> bool:
 
     The gain is that of CRPS and of the score of 90 % intervals, each relative to that
     of u. Half a standard error, asked for beside it, keeps more of a u that was right
-    (0.05 % CRPS at 60 rows), but makes real sets worse, one by 13 % interval score. Of
-    many rows nobody asks: what they learn gains, or costs next to nothing.
+    (0.05 % CRPS at 60 rows), but makes real sets worse, one by 13 % interval score.
     """
     fold = out_of_fold.fold
     if rows.n_effective < LEAST_FOR_SIGN or len(fold_numbers(fold)) < 2:

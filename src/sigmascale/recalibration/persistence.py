@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,8 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 FORMAT = "sigmascale"
 VERSION = 6  # of the format; other versions are refused
+HEAD = 200  # bytes that are looked at before a file is parsed
+_BEGINNING = re.compile(rb'\s*{\s*"(format|version|library|sha256|extra|content)"')
 LARGEST_FILE = 2**28  # bytes
 LARGEST_NUMBER = 1e150  # what is learned of values within their limits is smaller
 MOST_DIMENSIONS = 32  # of an array, in all versions of NumPy
@@ -342,11 +345,12 @@ def dumps(value: Any, extra: dict[str, Any] | None = None) -> str:
 
 def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     """Return what :func:`dumps` was given: the object, and what else there was."""
-    # a file of ours, of this version, that nobody has changed
+    # a file of ours, of this version, that nobody has changed; others are not parsed
+    head = text[:HEAD].encode() if isinstance(text, str) else text[:HEAD]
+    if not _BEGINNING.match(head):
+        refuse("it is not a file of a recalibrator, a monitor or a follower.")
     document = parse_json(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        if isinstance(document, dict) and "recalibrator" in document:
-            refuse("it was written by an older version. Fit and save it again.")
         refuse("it is not a file of a recalibrator, a monitor or a follower.")
     if document.get("version") != VERSION:
         refuse(

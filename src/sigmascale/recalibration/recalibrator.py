@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from .._support.checks import Floats, Ints, check_choice, check_count, is_real
 from .._support.notices import warn
+from .._support.numerals import fixed
 from .._support.parameters import Parametrised, check_is_fitted
 from .._support.progress import working
 from .._support.text import quoted
@@ -111,7 +112,7 @@ class Recalibrator(Parametrised):
     Parameters
     ----------
     scaling : Scaling, optional
-        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 10,000
+        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 400
         rows, if rows out of fold gain from it, and else u times one factor.
     bias : {None, "constant", "auto"}, default None
         Whether the bias of predictions is corrected: not at all; by one number times
@@ -605,7 +606,7 @@ class Recalibrator(Parametrised):
         rows = f"{fit.n_rows_} rows"
         is_weighted = round(fit.n_effective_) != fit.n_rows_
         if is_weighted:
-            rows += f", weighted, which count as {fit.n_effective_:.0f}"
+            rows += f", weighted, which count as {fixed(fit.n_effective_, 0)}"
         learned = f"Learned by {fit._method} from {rows}"
         if fit._method == "BoostedScaling" and is_one_factor(fit.scale_):
             learned += ", which gain too little out of fold from more than that"

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._support.checks import Floats, check_fraction
 from .._support.notices import quiet
+from .._support.numerals import fixed, number
 from .._support.render import Cells, Result, html_table, text_table
 from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
@@ -102,8 +103,8 @@ class Comparison(Result):
         scored = list(self.scores[self.names[0]])  # coverage is the last
         rows = []
         for name, scores in self.scores.items():
-            numbers = [f"{scores[score]:.4g}" for score in scored[:-1]]
-            held = f"{100 * scores['coverage']:.1f}"
+            numbers = [number(scores[score], 4) for score in scored[:-1]]
+            held = fixed(100 * scores["coverage"], 1)
             rows.append([shorten(name, 30), *numbers, held])
         return ["", *(TITLES[score] for score in scored)], rows
 

@@ -22,6 +22,7 @@ from .._support.checks import (
     check_count,
     check_fraction,
 )
+from .._support.numerals import fixed, number, percent
 from .._support.render import Cells, Result
 from .._support.weighting import WeightLine, ones_if_none
 from ..paper.local import MIN_ROWS, IntervalSettings, binned_statistic
@@ -127,7 +128,11 @@ class CalibrationCurve(Result):
     def _cells(self) -> Cells:
         columns = zip(self.level, self.observed, self.low, self.high, strict=True)
         rows = [
-            (f"{level:.3f}", f"{observed:.3f}", f"[{low:.3f}, {high:.3f}]")
+            (
+                fixed(level, 3),
+                fixed(observed, 3),
+                f"[{fixed(low, 3)}, {fixed(high, 3)}]",
+            )
             for level, observed, low, high in columns
         ]
         return ("nominal", "observed", "band"), rows
@@ -260,7 +265,11 @@ class PITHistogram(Result):
 
     def _cells(self) -> Cells:
         rows = [
-            (f"{left:.3f}", f"{density:.3f}", f"[{self.low:.3f}, {self.high:.3f}]")
+            (
+                fixed(left, 3),
+                fixed(density, 3),
+                f"[{fixed(self.low, 3)}, {fixed(self.high, 3)}]",
+            )
             for left, density in zip(self.edges, self.density, strict=False)
         ]
         return ("PIT from", "density", "band"), rows
@@ -363,7 +372,12 @@ class ReliabilityDiagram(Result):
 
     def _cells(self) -> Cells:
         rows = [
-            (f"{rmv:.4g}", f"{n}", f"{rmse:.4g}", f"[{low:.4g}, {high:.4g}]")
+            (
+                number(rmv, 4),
+                f"{n}",
+                number(rmse, 4),
+                f"[{number(low, 4)}, {number(high, 4)}]",
+            )
             for rmv, n, rmse, low, high in zip(
                 self.rmv, self.n, self.rmse, self.low, self.high, strict=True
             )
@@ -500,10 +514,10 @@ class ConfidenceCurve(Result):
         shown = np.linspace(0, self.pruned.size - 1, min(11, self.pruned.size))
         rows = [
             (
-                f"{self.pruned[i]:.0%}",
-                f"{self.error[i]:.4g}",
-                f"{self.oracle[i]:.4g}",
-                f"{self.reference[i]:.4g}",
+                percent(self.pruned[i]),
+                number(self.error[i], 4),
+                number(self.oracle[i], 4),
+                number(self.reference[i], 4),
             )
             for i in shown.astype(int)
         ]

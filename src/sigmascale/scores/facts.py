@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._support.checks import Floats
+from .._support.numerals import fixed, number
 from .._support.render import Cells, Result
 from ..predictions.bins import cut
 from ..predictions.predictions import Predictions, check_predictions
@@ -46,8 +47,8 @@ class Tenth(Result):
 
     def _cells(self) -> Cells:
         header = ("u", "rows", "RMS error", "limits")
-        limits = f"[{self.low:.3g}, {self.high:.3g}]"
-        return header, [(f"{self.u:.3g}", f"{self.n_rows}", f"{self.rmse:.3g}", limits)]
+        limits = f"[{number(self.low)}, {number(self.high)}]"
+        return header, [(number(self.u), f"{self.n_rows}", number(self.rmse), limits)]
 
 
 @dataclass(frozen=True)
@@ -85,17 +86,20 @@ class Evidence(Result):
         ]
         rows += [
             ("CRPS", *_with_limits(self.crps)),
-            ("RMS of u", f"{self.sharpness:.4g}", ""),
-            ("degrees of freedom of z", f"{self.nu:.3g}", ""),
-            ("rank correlation of u and |error|", f"{self.rank_correlation:.2f}", ""),
+            ("RMS of u", number(self.sharpness, 4), ""),
+            ("degrees of freedom of z", number(self.nu), ""),
+            ("rank correlation of u and |error|", fixed(self.rank_correlation, 2), ""),
         ]
         return ("", "value", "limits"), rows
 
 
 def _with_limits(estimate: Estimate, unit: float = 1.0) -> tuple[str, str]:
     """Return a number and its limits in words, in a unit."""
-    value = f"{unit * estimate.value:.4g}"
-    return value, f"[{unit * estimate.low:.4g}, {unit * estimate.high:.4g}]"
+    value = number(unit * estimate.value, 4)
+    return (
+        value,
+        f"[{number(unit * estimate.low, 4)}, {number(unit * estimate.high, 4)}]",
+    )
 
 
 def evidence(p: Predictions, *, confidence: float = 0.95) -> Evidence:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
+from .._support.numerals import number
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none
 from .student import RULED_OUT, StudentProfile
@@ -45,15 +46,18 @@ class Estimate(Result):
 
     def __str__(self) -> str:
         """Return the number and its interval."""
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+        low, high = number(self.low, 4), number(self.high, 4)
+        return f"{number(self.value, 4)} [{low}, {high}]"
 
     @property
     def signed(self) -> str:
         """The same of a difference, with signs."""
-        return f"{self.value:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
+        ends = (self.value, self.low, self.high)
+        value, low, high = (number(x, signed=True) for x in ends)
+        return f"{value} [{low}, {high}]"
 
     def _cells(self) -> Cells:
-        cells = tuple(f"{x:.4g}" for x in (self.value, self.low, self.high))
+        cells = tuple(number(x, 4) for x in (self.value, self.low, self.high))
         return ("value", "low", "high"), [cells]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._support.notices import quiet
+from .._support.numerals import number
 from .._support.render import Cells, Result
 from ..paper.local import valid_fractions
 from ..paper.references import (
@@ -99,7 +100,7 @@ class Scorecard(Result):
         return self.to_dict()[name]
 
     def _cells(self) -> Cells:
-        claimed = {f"within_{100 * c:g}": f"{c:.4g}" for c in self.coverage}
+        claimed = {f"within_{100 * c:g}": number(c, 4) for c in self.coverage}
         valid = {f"f_v_{name}": fraction for name, fraction in self.valid.items()}
         # limits of valid fractions stand beside these
         ends = {f"{name}_low" for name in valid} | {f"{name}_high" for name in valid}
@@ -107,7 +108,7 @@ class Scorecard(Result):
         for name, value in self.to_dict().items():
             if name in ends:
                 continue
-            shown = str(valid[name]) if name in valid else f"{value:.4g}"
+            shown = str(valid[name]) if name in valid else number(value, 4)
             target = _target(self.reference, name)
             own_target = _target(self.own_reference, name)
             if name in claimed:
@@ -120,7 +121,7 @@ def _target(reference: ReferenceScores | None, name: str) -> str:
     """Return the mean of a simulated score and its spread from set to set."""
     if reference is None or name not in reference.draws:
         return ""
-    return f"{reference.mean[name]:.4g} ± {reference.sd[name]:.2g}"
+    return f"{number(reference.mean[name], 4)} ± {number(reference.sd[name], 2)}"
 
 
 def scorecard(

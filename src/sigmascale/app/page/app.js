@@ -1,19 +1,11 @@
 // The page: five steps, drawn from what the server knows.
 
-import { dropZone, opened, rolesOf } from "./columns.js";
+import { dropZone, know, opened, rolesOf } from "./columns.js";
 import { bytes, button, checkbox, count, el, input, select, show, table } from "./dom.js";
 import { address, ask, file } from "./server.js";
 
 const place = (id) => document.getElementById(id);
 const KEPT = `sigmascale ${location.pathname}`; // of this start of the server
-const SCALINGS = [
-  ["boosted", "boosted: of u and all features"],
-  ["raked", "raked: a factor of each variable"],
-  ["isotonic", "isotonic: a monotone function of u"],
-  ["binwise", "binwise: a factor for each bin of u"],
-  ["linear", "linear: sqrt(a²u² ± b²)"],
-  ["temperature", "temperature: one factor for all"],
-];
 const MARKS = { yes: ["✓", "yes"], no: ["✗", "no"], "cannot tell": ["?", "unsure"] };
 let state = { revision: -1, slots: {}, results: {}, problems: {}, job: null };
 let failures = {}; // what was refused at once, by step or file
@@ -26,6 +18,7 @@ async function refresh() {
   const found = await ask("GET", `api/state?known=${state.revision}`);
   const isNew = found.revision !== state.revision;
   state = { ...state, ...found };
+  if (found.roles) know(found.roles);
   if (isNew) draw();
   drawBusy();
   const unread = Object.keys(state.slots).find((slot) => !state.slots[slot].view && !state.problems[slot]);
@@ -108,7 +101,6 @@ const REMEDIES = {
     return decimal === "," ? [{ separator, decimal }, `${words} and decimal commas`, true] : [{ separator }, words, true];
   },
   "decimal-comma": () => [{ decimal: "," }, "Read commas as decimal marks", true],
-  column: ({ take, words }) => (take ? [take, words] : []),
   "missing-values": () => [{ drop_missing: true }, "Leave out rows with missing values"],
 };
 
@@ -238,7 +230,7 @@ function fitStep() {
     el(
       "div.options",
       {},
-      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", SCALINGS, (scaling) => choose("fit", { scaling }))),
+      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", state.slots.table.view?.scalings || [], (scaling) => choose("fit", { scaling }))),
       checkbox("bias", ui.fit.bias, "Correct the predictions, too, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
       ui.fit.parts && checkbox("parts", true, `Hold what intervals claim in each part of ${ui.fit.parts.join(" and ")}`, () => choose("fit", { parts: null })),
     ),

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -19,62 +19,68 @@ from ..._support.checks import check_fraction
 from ..._support.text import listed, quoted, shorten
 from ...exceptions import ColumnError
 from ..forms import read_quantiles
+from ..roles import ARGUMENTS, OF_ROWS, OPTIONS, Roles
 from .read import Schema
 
-PYTHON = {
-    "reference": "y_true",
-    "prediction": "y_pred",
-    "uncertainty": "y_std",
-    "weight": "weights",
-    "quantile_columns": "quantiles",
-    "interval_coverage": "coverage",
-}
-_OPTIONS = {"features": "feature", "labels": "label"}
 _UNCERTAIN = ("uncertainty", "variance", "members", "quantile_columns", "interval")
 
 
-@dataclass(frozen=True)
-class Choice:
+@dataclass(frozen=True, kw_only=True)
+class Choice(Roles):
     """What a user says of the columns; None, or nothing, is what is not said.
 
     Members, quantiles and intervals take the place of an uncertainty. Messages speak of
     `options` on the command line, and of arguments in Python.
     """
 
-    error: str | None = None
-    reference: str | None = None
-    prediction: str | None = None
-    uncertainty: str | None = None
-    variance: str | None = None
-    members: tuple[str, ...] = ()
-    quantile_columns: tuple[str, ...] = ()
-    interval: tuple[str, ...] = ()
-    interval_coverage: float | None = None
-    min_std: float | None = None
-    features: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    all_features: bool = False
-    groups: str | None = None
-    weight: str | None = None
-    time: str | None = None
     options: bool = False
 
-    def called(self, part: str, value: str = "") -> str:
-        """Return what a part is called where it is named, with what it is set to.
+    @classmethod
+    def of_arguments(cls, arguments: Mapping[str, Any]) -> Choice:
+        """Return what arguments of Python say: of :meth:`Predictions.from_frame`.
+
+        >>> Choice.of_arguments({"y_std": "u", "features": "all"}).all_features
+        True
+        """
+        said: dict[str, Any] = {}
+        role_of = {argument: role for role, argument in ARGUMENTS.items()}
+        for argument, value in arguments.items():
+            said[role_of.get(argument, argument)] = value
+        if isinstance(said.get("features"), str) and said["features"] == "all":
+            said |= {"features": (), "all_features": True}
+        if isinstance(said.get("members"), str):
+            said["members"] = (said["members"],)
+        levels = said.get("quantile_columns") or {}
+        said["quantile_columns"] = [
+            f"{name}={float(p)!r}" for name, p in levels.items()
+        ]
+        for field in fields(Roles):
+            if field.default == ():
+                said[field.name] = tuple(said.get(field.name, ()))
+        return cls(**said)
+
+    @classmethod
+    def of_command(cls, command: Any, **changed: Any) -> Choice:
+        """Return what the options of a command say of the columns."""
+        roles = [field.name for field in fields(Roles) if hasattr(command, field.name)]
+        said = {role: getattr(command, role) for role in roles}
+        return cls(options=True, **said | changed)
+
+    def called(self, role: str, value: str = "") -> str:
+        """Return what a role is called where it is named, with what it is set to.
 
         >>> Choice().called("reference", "E"), Choice(options=True).called("error")
         ('y_true="E"', '--error')
         """
         value = shorten(value)
         if self.options:
-            name = _OPTIONS.get(part, part).replace("_", "-")
-            return f"--{name} {shlex.quote(value)}" if value else f"--{name}"
-        part = PYTHON.get(part, part)
-        return f'{part}="{value}"' if value else f"`{part}`"
+            option = OPTIONS[role]
+            return f"{option} {shlex.quote(value)}" if value else option
+        argument = ARGUMENTS.get(role, role)
+        return f'{argument}="{value}"' if value else f"`{argument}`"
 
-    def example(self, parts: Mapping[str, Any]) -> str:
-        """Return how parts are named, each with what it is set to.
+    def example(self, roles: Mapping[str, Any]) -> str:
+        """Return how roles are named, each with what it is set to.
 
         >>> Choice(options=True).example({"interval": ("lo", "hi"), "reference": "y"})
         '--interval lo --interval hi --reference y'
@@ -82,23 +88,23 @@ class Choice:
         'interval=["lo", "hi"], coverage=0.9'
         """
         if not self.options:
-            return ", ".join(_in_python(part, value) for part, value in parts.items())
+            return ", ".join(_in_python(role, value) for role, value in roles.items())
         words = []
-        for part, value in parts.items():
+        for role, value in roles.items():
             if isinstance(value, tuple):  # the option is repeated
-                words += [self.called(part, str(item)) for item in value]
+                words += [self.called(role, str(item)) for item in value]
             else:
-                words.append(self.called(part, str(value)))
+                words.append(self.called(role, str(value)))
         return " ".join(words)
 
 
-def _in_python(part: str, value: Any) -> str:
-    """Return a part as the argument of a function that takes it."""
-    if part == "quantile_columns":
+def _in_python(role: str, value: Any) -> str:
+    """Return a role as the argument of a function that takes it."""
+    if role == "quantile_columns":
         pairs = [item.rpartition("=") for item in value]
         value = {name: float(level) for name, _, level in pairs}
     text = json.dumps(list(value) if isinstance(value, tuple) else value)
-    return f"{PYTHON.get(part, part)}={text}"
+    return f"{ARGUMENTS.get(role, role)}={text}"
 
 
 # -- what is said, as a schema ---------------------------------------------------------
@@ -123,16 +129,16 @@ def said_of(choice: Choice, names: Sequence[str]) -> Schema:
     """Return a schema with what is named; its uncertainty may be empty."""
     # single columns must be there
     main = ("error", "reference", "prediction", "uncertainty", "variance")
-    for part in (*main, "groups", "weight", "time"):
-        known(getattr(choice, part), names, choice.called(part))
+    for role in (*main, *OF_ROWS):
+        known(getattr(choice, role), names, choice.called(role))
 
-    # of some parts, one takes the place of the other
+    # of some roles, one takes the place of the other
     rivals = [*combinations(_UNCERTAIN, 2)]
     rivals += [("error", "reference"), ("error", "prediction")]
-    for part, rival in rivals:
-        if getattr(choice, part) and getattr(choice, rival):
-            msg = f"Pass {choice.called(part)} or {choice.called(rival)}, not both."
-            raise ColumnError(msg, part)
+    for role, rival in rivals:
+        if getattr(choice, role) and getattr(choice, rival):
+            msg = f"Pass {choice.called(role)} or {choice.called(rival)}, not both."
+            raise ColumnError(msg, role)
 
     made_of, levels = _made_of(choice, names)
     said = Schema(
@@ -140,12 +146,10 @@ def said_of(choice: Choice, names: Sequence[str]) -> Schema:
         choice.variance is not None,
         error=(choice.error,) if choice.error else (),
         prediction=choice.prediction,
-        groups=choice.groups,
-        weight=choice.weight,
-        time=choice.time,
         made_of=made_of,
         levels=levels,
         min_std=choice.min_std,
+        **{role: getattr(choice, role) for role in OF_ROWS},
     )
     if not made_of:
         return said
@@ -159,13 +163,13 @@ def _made_of(
     """Return members, or quantiles and their levels; an interval is two of these."""
     levels = list[float]()
     if choice.members:
-        part = "members"
+        role = "members"
         columns = _matching(choice.members, names)
     elif choice.quantile_columns:
-        part = "quantile_columns"
+        role = "quantile_columns"
         columns, levels = _levelled(choice)
     elif choice.interval or choice.interval_coverage is not None:
-        part = "interval"
+        role = "interval"
         columns = list(choice.interval)
         called = choice.called("interval_coverage").strip("`")
         share = check_fraction(choice.interval_coverage, called)
@@ -174,10 +178,10 @@ def _made_of(
         return (), ()
 
     for name in columns:
-        known(name, names, choice.called(part))
+        known(name, names, choice.called(role))
     if len(columns) == 1 or (levels and len(columns) != len(levels)):
-        msg = f"{choice.called(part)} must name two columns; found {len(columns)}."
-        raise ColumnError(msg, part, tuple(columns))
+        msg = f"{choice.called(role)} must name two columns; found {len(columns)}."
+        raise ColumnError(msg, role, tuple(columns))
     if levels:
         order = np.argsort(levels)
         columns = [columns[i] for i in order]

@@ -1,4 +1,4 @@
-"""One column for each part: as the user says, as names tell, or as a fit remembers."""
+"""One column for each role: as the user says, as names tell, or as a fit remembers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import narwhals as nw
 from ..._support.notices import warn
 from ..._support.text import listed, quoted
 from ...exceptions import ColumnError, IndexColumnWarning, TextColumnWarning
+from ..roles import OF_ROWS
 from .choice import Choice, known, said_of
 from .guesses import guessed
 from .names import is_no_feature
@@ -52,9 +53,9 @@ def find(
     -------
     Schema
     """
-    for part in ("features", "labels", "exclude"):
-        for name in getattr(choice, part):
-            known(name, names, choice.called(part))
+    for role in ("features", "labels", "exclude"):
+        for name in getattr(choice, role):
+            known(name, names, choice.called(role))
     said = said_of(choice, names)
     complete = guessed(said, choice, names, numeric, errors=errors)
     return _with_features(complete, choice, names, numeric, counting, labelled)
@@ -108,7 +109,7 @@ def guess(
     numeric: Collection[str],
     counting: Collection[str] = (),
     labelled: Collection[str] = (),
-) -> tuple[dict[str, str], list[ColumnError]]:
+) -> tuple[dict[str, str], ColumnError | None]:
     """Return what each column seems to be, and what cannot be told.
 
     A column is "error", "reference", "prediction", "uncertainty", "variance" or
@@ -118,22 +119,22 @@ def guess(
     >>> guess(["E_true", "E_model", "sigma", "mass"], ["E_true", "E_model", "sigma"])[0]
     {'E_true': 'reference', 'E_model': 'prediction', 'sigma': 'uncertainty', 'mass': ''}
     """
-    part_of = dict.fromkeys(names, "")
+    role_of = dict.fromkeys(names, "")
     try:
         choice = Choice(all_features=True, options=True)
         schema = find(choice, names, numeric, counting, labelled)
     except ColumnError as problem:
         first, *others = problem.fields.get("sets") or [{}]
-        for part, name in first.items():
-            if all(other.get(part) == name for other in others):
-                part_of[name] = part
-        return part_of, [problem]
-    part_of |= dict.fromkeys(schema.numbers, "feature")
-    part_of |= dict.fromkeys(schema.labels, "label")
+        for role, name in first.items():
+            if all(other.get(role) == name for other in others):
+                role_of[name] = role
+        return role_of, problem
+    role_of |= dict.fromkeys(schema.numbers, "feature")
+    role_of |= dict.fromkeys(schema.labels, "label")
     of_error = ("error",) if len(schema.error) == 1 else ("reference", "prediction")
-    part_of |= dict(zip(schema.error, of_error, strict=True))
-    part_of[schema.uncertainty] = "variance" if schema.is_variance else "uncertainty"
-    return part_of, []
+    role_of |= dict(zip(schema.error, of_error, strict=True))
+    role_of[schema.uncertainty] = "variance" if schema.is_variance else "uncertainty"
+    return role_of, None
 
 
 # -- of a table for a recalibrator that knows its columns ------------------------------
@@ -155,12 +156,12 @@ def remembered(
 
     # what is said anew replaces what is remembered
     said = said_of(choice, names)
-    anew = ["groups", "weight", "time"]
+    anew = [*OF_ROWS]
     if said.uncertainty:
         anew += ["uncertainty", "is_variance", "made_of", "levels"]
     if said.min_std is not None:
         anew.append("min_std")
-    schema = replace(schema, **{part: getattr(said, part) for part in anew})
+    schema = replace(schema, **{role: getattr(said, role) for role in anew})
 
     # errors follow the prediction
     prediction = said.prediction
@@ -197,7 +198,7 @@ def _with_features(
     asked = (*choice.features, *choice.labels)
     used = {schema.uncertainty, *schema.error, *schema.made_of, schema.weight}
     if clash := used.difference({schema.prediction}).intersection(asked):
-        msg = f"{quoted(min(clash, key=str))} has another part; it is no feature."
+        msg = f"{quoted(min(clash, key=str))} has another role; it is no feature."
         raise ColumnError(msg, "features", tuple(map(str, clash)))
 
     # of all features, those whose name or content says that they are none are left out

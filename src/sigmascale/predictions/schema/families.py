@@ -1,34 +1,31 @@
-"""Columns that belong together: members that count, limits in pairs, quantiles.
+"""Columns that come near to an uncertainty, and are none: members, limits, quantiles.
 
-None of them is an uncertainty, though their names may come close to one. Where no
-column is plainly the uncertainty, a message offers them for what they are.
+A message says what they look like, and how they are named.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
-from ..._support.text import quoted
-from .names import WORDS, read_name, words_of
+from ..._support.text import listed, quoted
+from .names import read_name, words_of
 
-_NUMBERED = re.compile(r"(.*?\D|)(\d{1,3})(\D*)")  # as in Tb_model_12, or q05_pred
+LEAST_MEMBERS = 3  # two columns that count may be anything
 _LEVEL = re.compile(r"(.*?)[_\s-]*(\d+(?:\.\d+)?|\.\d+)[_\s-]*(%|[^\d.]*)")
-_SHARE = re.compile(r"(?<![\d.])(0?\.\d+|\d{2}(?:\.\d+)?)(?![\d.])")
-# Words that say what columns are together.
-_OTHER_WORDS = {
-    "member": "model member ens ensemble tree seed fold net nn run committee est "
-    "estimator replica sample draw bootstrap boot mc pass head",
+# Words that say what columns are together, or that they are near to an uncertainty.
+_WORDS = {
     "quantile": "q quantile quantiles quant p pct perc percentile tau",
-    "limit": "y ci pi conf confidence int interval intervals bound bounds limit lim cl "
-    "cb prediction predictive obs mean level band pct",
+    "member": "member model ens ensemble tree seed fold net nn run committee est "
+    "estimator replica sample draw bootstrap boot mc pass head",
+    "made": "abs absolute squared sq relative rel percent residual residuals resid",
+    "no deviation": "mae mse msd rmsd up down plus minus ll ul min max bottom top",
 }
-_MEMBERS = set(_OTHER_WORDS["member"].split())
-_PREDICTED = set(WORDS["prediction"].split()) | {"yhat"}
-_QUANTILE_WORDS = set(_OTHER_WORDS["quantile"].split())
+_QUANTILE_WORDS = set(_WORDS["quantile"].split())
+_MEMBER_WORDS = set(_WORDS["member"].split())
+_MADE = set(_WORDS["made"].split())  # errors that were made, not those expected
 # What the lower limit is called, and the upper one beside it.
 _LIMITS = {
     "lo": "hi",
@@ -37,70 +34,12 @@ _LIMITS = {
     "lwr": "upr",
     "lb": "ub",
     "lcl": "ucl",
-    "ll": "ul",
-    "l": "u",
-    "min": "max",
     "left": "right",
-    "bottom": "top",
 }
-_PLAIN_LIMITS = {"lo", "low", "lower", "lwr", "lb", "lcl"}  # which features rarely are
-_OF_LIMITS = set(_OTHER_WORDS["limit"].split())
-_SMILES = {"smiles", "smi", "canonical_smiles"}
 _LOGARITHM = re.compile(r"(?<![a-z])(log|ln)[\W_]*(var|variance|sigma|std)", re.I)
 _SEVERAL = re.compile(r"(?<![a-z\d])([2-9]|1\.96)(sigma|std|sd)(?![a-z\d])", re.I)
-# Of errors: those that were made, not those that are expected.
-_MADE = {"abs", "absolute", "squared", "sq", "relative", "rel", "percent"}
-_MADE |= {"residual", "residuals", "resid"}
-_MEAN_ERRORS = {"mae", "mse", "msd", "rmsd"}
-_ONE_SIDED = {"up", "down", "plus", "minus"}  # of errors that differ either way
-_Targets = Mapping[frozenset[str], set[str]]  # columns by the words of a quantity
-LEAST_MEMBERS = 3  # two columns that count may be anything
-
-
-@dataclass(frozen=True)
-class Family:
-    """Columns that say an uncertainty together, and how a choice names them.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The columns.
-    words : str
-        What is said of them: they look like members, say.
-    choice : dict
-        The fields of a choice that takes them so.
-    is_sure : bool
-        Whether it is to be preferred to a column that is called an uncertainty.
-    """
-
-    columns: tuple[str, ...]
-    words: str
-    choice: dict[str, Any] = field(default_factory=dict)
-    is_sure: bool = False
-
-
-def families(names: Sequence[str], numeric: Collection[str]) -> list[Family]:
-    """Return the families among the columns of a table, the most telling first.
-
-    >>> names = ["y", "pred_0", "pred_1", "pred_2", "pred_mean"]
-    >>> [family.choice for family in families(names, names)]
-    [{'members': ('pred_*',)}]
-    >>> names = ["y", "yhat", "yhat_lower", "yhat_upper"]
-    >>> families(names, names)[0].choice["interval"]
-    ('yhat_lower', 'yhat_upper')
-    """
-    numeric = set(numeric)
-    numbers = [name for name in names if name in numeric]
-    together = _intervals_of_observations(numbers)
-    if any(name.lower() in _SMILES for name in names):
-        together += _of_chemprop(numbers)
-    # a column belongs to one family
-    targets = _named_by_quantity(numbers)
-    for look_for in (_members, _intervals, _quantiles):
-        taken = {name for family in together for name in family.columns}
-        free = [name for name in numbers if name not in taken]
-        together += look_for(free, targets)
-    return together
+_NO_DEVIATIONS = {*_WORDS["no deviation"].split(), *_LIMITS, *_LIMITS.values()}
+_SMILES = {"smiles", "smi", "canonical_smiles"}
 
 
 def is_no_deviation(name: str) -> bool:
@@ -115,243 +54,123 @@ def is_no_deviation(name: str) -> bool:
     [True, True, False, False]
     """
     words = words_of(name)
-    limits = {*_LIMITS, *_LIMITS.values()} - {"l", "u"}
-    if words & (limits | _ONE_SIDED | _MEAN_ERRORS):
+    if words & _NO_DEVIATIONS or _LOGARITHM.search(name) or _SEVERAL.search(name):
         return True
-    if _LOGARITHM.search(name) or _SEVERAL.search(name):
+    if words & _MADE and read_name(name).role == "error":
         return True
-    if words & _MADE and read_name(name).part == "error":
-        return True
+    match = _LEVEL.fullmatch(name)
+    return bool(match and words_of(f"{match[1]} {match[3]}") & _QUANTILE_WORDS)
 
-    # a number may be the level of a quantile, if the words around it say so
+
+def is_misleading(name: str, names: Sequence[str]) -> bool:
+    """Return whether a package calls something so beside others that is no std.
+
+    The `mean_se` of statsmodels is of the mean alone; chemprop's `_unc` a variance.
+    """
+    if name == "mean_se":
+        return {"obs_ci_lower", "obs_ci_upper"} <= set(names)
+    if not (name.endswith("_unc") and name.removesuffix("_unc") in names):
+        return False
+    return any(column.lower() in _SMILES for column in names)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Return columns that are called alike but for a number, three or more.
+
+    >>> numbered(["y", "pred_0", "pred_1", "pred_2", "pred_std"])
+    ['pred_0', 'pred_1', 'pred_2']
+    """
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        alike[re.sub(r"\d+(\.\d+)?", "*", name)].append(name)
+    groups = [group for group in alike.values() if len(group) >= LEAST_MEMBERS]
+    return [name for group in groups for name in group]
+
+
+def looks(
+    names: Sequence[str], every: Sequence[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what columns look like together, and how a choice names them.
+
+    >>> names = ["y", "yhat_lower", "yhat_upper", "pred_0", "pred_1", "pred_2"]
+    >>> limits, members = looks(names, names)
+    >>> limits[0]
+    "'yhat_lower', 'yhat_upper' look like limits of intervals"
+    >>> members[1]
+    {'members': ('pred_*',)}
+    """
+    # errors and uncertainties have levels and limits as well, which say something else
+    roles = {name: read_name(name).role for name in names}
+    values = [name for name in names if roles[name] not in ("error", "uncertainty")]
+
+    # limits, in pairs; of new values rather than of the mean, as statsmodels has both
+    if "obs_ci_lower" in values:
+        values = [name for name in values if not name.startswith("mean_ci_")]
+    in_pairs = set[str]()
+    for name in values:
+        if other := _other_limit(name, roles):
+            in_pairs |= {name, other}
+            words = f"{quoted(name)}, {quoted(other)} look like limits of intervals"
+            share = _level_of(name)
+            is_share = share is not None and 0.5 <= share < 1
+            coverage = share if is_share else "SHARE"
+            yield words, {"interval": (name, other), "interval_coverage": coverage}
+
+    # levels of quantiles, or numbers of members
+    values = [name for name in values if name not in in_pairs]
+    levels = dict.fromkeys(name for name in values if _is_level(name))
+    if len(levels) > 1:
+        with_levels = tuple(f"{name}={_level_of(name):g}" for name in levels)
+        words = f"{listed(map(quoted, levels), 3)} look like quantiles"
+        yield words, {"quantile_columns": with_levels}
+    members = [name for name in numbered(values) if name not in levels]
+    if len(members) < len(numbered(names)):
+        members = []  # with an uncertainty each they are several targets
+    if members and all(map(_is_member, members)):
+        pattern = re.sub(r"\d+", "*", members[0])
+        words = f"{listed(map(quoted, members), 3)} look like members of an ensemble"
+        yield words, {"members": (pattern,)}
+    for name in names:
+        if name != "mean_se" and is_misleading(name, every):
+            yield f"{quoted(name)} is a variance", {"variance": name}
+
+
+def _other_limit(name: str, names: Container[str]) -> str | None:
+    """Return the column of upper limits beside one of lower ones, if there is one."""
+    for low, high in _LIMITS.items():
+        for lower, upper in ((low, high), (low.title(), high.title())):
+            other = re.sub(rf"(?<![a-zA-Z]){lower}(?![a-z])", upper, name)
+            if other != name and other in names:
+                return other
+    return None
+
+
+def _level_of(name: str) -> float | None:
+    """Return the level or share that the last number in a name says, if there is one.
+
+    >>> [_level_of(name) for name in ("q05", "5 %", "lo-97.5", "tau=0.5", "upper")]
+    [0.05, 0.05, 0.975, 0.5, None]
+    """
+    numbers = re.findall(r"\d*\.\d+|\d+", name)
+    if not numbers:
+        return None
+    if "." not in numbers[-1] and len(numbers[-1]) > 1:  # 05, 50, or 025
+        return float(f"0.{numbers[-1]}")
+    number = float(numbers[-1])
+    return number if number < 1 else number / 100
+
+
+def _is_level(name: str) -> bool:
+    """Return whether the number in a name may be the level of a quantile."""
     match = _LEVEL.fullmatch(name)
     if match is None:
         return False
-    around = words_of(f"{match[1]} {match[3]}")
-    return bool(around & _QUANTILE_WORDS)
+    is_said = bool(words_of(f"{match[1]} {match[3]}") & _QUANTILE_WORDS)
+    return is_said or match[3] == "%" or (not match[1] and 0 < float(match[2]) < 1)
 
 
-def _named_by_quantity(names: Iterable[str]) -> dict[frozenset[str], set[str]]:
-    """Return the columns that may be of a target, by the words of its quantity."""
-    named: dict[frozenset[str], set[str]] = defaultdict(set)
-    for name in names:
-        named[words_of(name) - {"median"}].add(name)
-        column = read_name(name)
-        if column.part in ("reference", "prediction"):
-            named[column.stem].add(name)
-    return named
-
-
-def _is_of_target(
-    quantity: frozenset[str], targets: _Targets, columns: Iterable[str]
-) -> bool:
-    """Return whether words are those of what other columns are of, or none."""
-    return not quantity or bool(targets.get(quantity, set()).difference(columns))
-
-
-# -- members ---------------------------------------------------------------------------
-
-
-def _members(names: Sequence[str], targets: _Targets) -> list[Family]:
-    """Return columns of predictions that are called alike but for a number."""
-    numbered = _counted(names)
-    # where true values or uncertainties count as well, there are several targets
-    numbers_of_targets = []
-    for (head, tail), columns in numbered.items():
-        if read_name(f"{head} {tail}").part not in ("", "prediction"):
-            numbers_of_targets.append(set(columns))
-
-    ensembles = []
-    for (head, tail), columns in numbered.items():
-        # numbers without gaps, or seeds, which may be any, as 7 and 42
-        span = max(columns) - min(columns) + 1
-        is_complete = len(columns) == span or "seed" in words_of(head)
-        if len(columns) < LEAST_MEMBERS or not is_complete:
-            continue
-        is_of_targets = set(columns) in numbers_of_targets
-        in_order = [columns[number] for number in sorted(columns)]
-        if _are_members(head, tail, targets, in_order) and not is_of_targets:
-            choice = {"members": (f"{head}*{tail}",)}
-            words = "look like members of an ensemble"
-            ensembles.append(Family(tuple(in_order), words, choice))
-    return ensembles
-
-
-def _counted(names: Iterable[str]) -> dict[tuple[str, str], dict[int, str]]:
-    """Return columns by what stands before and after a number, and by that number."""
-    numbered: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
-    for name in names:
-        if match := _NUMBERED.fullmatch(name):
-            head, number, tail = match.groups()
-            numbered[head, tail][int(number)] = name
-    return numbered
-
-
-def _are_members(
-    head: str, tail: str, targets: _Targets, columns: Sequence[str]
-) -> bool:
-    """Return whether what stands around numbers says that predictions are counted."""
-    text = f"{head} {tail}"
-    words = words_of(text)
-    if read_name(text).part not in ("", "prediction"):
-        return False
-    quantity = words - _MEMBERS - _PREDICTED - {"y", "e"}
-    is_counted = bool(words & (_MEMBERS | _PREDICTED))
-    return is_counted and _is_of_target(quantity, targets, columns)
-
-
-# -- limits of intervals ---------------------------------------------------------------
-
-
-def _intervals_of_observations(names: Sequence[str]) -> list[Family]:
-    """Return what statsmodels says of new observations, beside the error of the mean.
-
-    Its `mean_se` is the standard error of the line, and no uncertainty of a value.
-    """
-    limits = ("obs_ci_lower", "obs_ci_upper")
-    if not {"mean_se", *limits} <= set(names):
-        return []
-    words = (
-        "are limits for new values (of 95 % unless alpha was changed), and 'mean_se' "
-        "is the error of the mean alone"
-    )
-    choice = {"interval": limits, "interval_coverage": 0.95}
-    return [Family(limits, words, choice, is_sure=True)]
-
-
-def _intervals(names: Sequence[str], targets: _Targets) -> list[Family]:
-    """Return pairs of limits, the widest first."""
-    share_of_pair: dict[tuple[str, str], float | None] = {}
-    free = set(names)
-    for name in names:
-        for low, high in _LIMITS.items():
-            upper = _other_limit(name, low, high)
-            if upper in free and _are_limits(name, low, targets, (name, upper)):
-                share_of_pair[name, upper] = _share_of(name)
-    widest_first = sorted(
-        share_of_pair, key=lambda pair: share_of_pair[pair] or 0.0, reverse=True
-    )
-    intervals = []
-    for pair in widest_first:
-        choice = {"interval": pair, "interval_coverage": share_of_pair[pair]}
-        intervals.append(Family(pair, "look like limits of intervals", choice))
-    return intervals
-
-
-def _other_limit(name: str, low: str, high: str) -> str:
-    """Return the name in which the upper limit stands for the lower one, if any."""
-    match = re.search(rf"(?<![a-z]){low}(?![a-z])", name, re.I)
-    if match is None:
-        return ""
-    # in letters as large as those of the lower one: LO and HI, Lower and Upper
-    word = match[0]
-    if word.istitle():
-        high = high.title()
-    elif word.isupper():
-        high = high.upper()
-    return name[: match.start()] + high + name[match.end() :]
-
-
-def _are_limits(name: str, low: str, targets: _Targets, pair: tuple[str, str]) -> bool:
-    """Return whether the lower of two columns is one of a prediction's limits."""
-    words = {word.rstrip("0123456789") for word in words_of(name)} - {""}
-    of_predictions = _OF_LIMITS | _PREDICTED
-    is_said = bool(words & of_predictions) or low in _PLAIN_LIMITS
-    quantity = frozenset(words - {low} - of_predictions)
-    return is_said and _is_of_target(quantity, targets, pair)
-
-
-def _share_of(name: str) -> float | None:
-    """Return the share that limits claim to hold, if their names tell.
-
-    >>> _share_of("AutoARIMA-lo-95"), _share_of("lower_0.9"), _share_of("yhat_lower")
-    (0.95, 0.9, None)
-    """
-    match = _SHARE.search(name)
-    if match is None:
-        return None
-    share = float(match[1])
-    if share > 1:  # in per cent
-        share = share / 100
-    return share if 0.5 <= share < 1 else None
-
-
-# -- quantiles -------------------------------------------------------------------------
-
-
-def _quantiles(names: Sequence[str], targets: _Targets) -> list[Family]:
-    """Return columns whose numbers are levels: 0.05, 0.5, 0.95; or 5, 50, 95."""
-    # columns by what stands before and after a number, and by that number
-    alike: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for name in names:
-        if match := _LEVEL.fullmatch(name):
-            head, number, tail = match.groups()
-            alike[head, tail][number] = name
-
-    quantiles = []
-    for (head, tail), columns in alike.items():
-        # numbers are levels if a word says so, or if they are fractions
-        words = words_of(f"{head} {tail}")
-        is_said = bool(words & _QUANTILE_WORDS) or tail == "%"
-        if not is_said and not all("." in number for number in columns):
-            continue
-        levels = _levels(list(columns), is_said=is_said)
-        quantity = words - _QUANTILE_WORDS - _PREDICTED - {"y"}
-        if levels and _is_of_target(quantity, targets, columns.values()):
-            by_level = sorted(zip(levels, columns.values(), strict=True))
-            in_order = tuple(name for _, name in by_level)
-            with_levels = tuple(f"{name}={level:g}" for level, name in by_level)
-            choice = {"quantile_columns": with_levels}
-            quantiles.append(Family(in_order, "look like quantiles", choice))
-    return quantiles
-
-
-def _levels(texts: Sequence[str], *, is_said: bool) -> list[float]:
-    """Return the levels that numbers in names stand for; nothing if they do not.
-
-    >>> (
-    ...     _levels(["05", "50", "95"], is_said=True),
-    ...     _levels(["2.5", "97.5"], is_said=True),
-    ... )
-    ([0.05, 0.5, 0.95], [0.025, 0.975])
-    """
-    # as they are, in per cent, or as digits behind the point: 025 and 975
-    numbers = [float(text) for text in texts]
-    readings = [numbers]
-    if is_said:
-        readings.append([number / 100 for number in numbers])
-    if is_said and all(text.isdigit() for text in texts):
-        readings.append([float(f"0.{text}") for text in texts])
-
-    # the first that are levels, two of which are the ends of an interval
-    for levels in readings:
-        are_shares = all(0 < level < 1 for level in levels)
-        rounded = {round(level, 9) for level in levels}
-        mirrored = {round(1 - level, 9) for level in levels}
-        are_different = len(rounded) == len(texts) >= 2
-        if are_shares and are_different and rounded & mirrored - {0.5}:
-            return levels
-    return []
-
-
-# -- files of chemprop -----------------------------------------------------------------
-
-
-def _of_chemprop(names: Sequence[str]) -> list[Family]:
-    """Return what chemprop writes: two models, or `_unc` beside what it overwrites."""
-    written = []
-    two = [name for name in names if name.endswith(("_model_0", "_model_1"))]
-    if len(two) == 2:
-        head = two[0][:-1]
-        if f"{head}2" not in names:  # more are found as others are
-            words = "look like members of an ensemble"
-            written.append(Family(tuple(two), words, {"members": (f"{head}*",)}))
-    for name in names:
-        target = name.removesuffix("_unc")
-        if target != name and target in names:
-            words = (
-                "is a variance if chemprop wrote it (after its quantile or conformal "
-                f"calibration a half-width), and {quoted(target)} holds predictions"
-            )
-            written.append(Family((name,), words, {"variance": name}, is_sure=True))
-    return written
+def _is_member(name: str) -> bool:
+    """Return whether a name with a number says that a prediction is counted."""
+    text = re.sub(r"\d+", " ", name)
+    role = read_name(text).role
+    return role == "prediction" or (not role and bool(words_of(text) & _MEMBER_WORDS))

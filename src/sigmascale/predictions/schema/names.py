@@ -1,6 +1,6 @@
-"""What the names of columns tell: the part of each, and what belongs together.
+"""What the names of columns tell: the role of each, and what belongs together.
 
-A name is read as words: those of a part (true, pred, std, ...) and those of a quantity,
+A name is read as words: those of a role (true, pred, std, ...) and those of a quantity,
 its stem. What belongs together has the same stem: energy_ref, energy_pred, energy_std.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-# Words of each part, in small letters; of two in a name, the upper part wins.
+# Words of each role, in small letters; of two in a name, the upper role wins.
 WORDS = {
     "variance": "var variance variances sigma2 std2 s2",
     "uncertainty": "u ue uq unc uncert uncertainty uncertainties sigma std stdev "
@@ -23,10 +23,10 @@ WORDS = {
     "reference": "true truth ref reference target actual obs observed observation "
     "exp expt experiment experimental dft measured measurement meas gt",
 }
-_PART_OF = {word: part for part, words in WORDS.items() for word in words.split()}
+_ROLE_OF = {word: role for role, words in WORDS.items() for word in words.split()}
 # What names of one letter tell; R and V only together, E only without predictions.
 _LETTERS = {"y": "reference", "r": "reference", "v": "prediction", "e": "error"}
-# Words that neither tell a part nor belong to a quantity.
+# Words that neither tell a role nor belong to a quantity.
 _FILLERS = {"y", "ens", "ensemble", "posterior", "predictive", "total", "value"}
 _FILLERS |= {"ground"}
 _UNIT = re.compile(r"\s*[(\[{](?!y\b)[^()\[\]{}]*[)\]}]")  # as in "u (eV)", not E[y]
@@ -46,16 +46,16 @@ RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertain
 
 @dataclass(frozen=True)
 class NamedColumn:
-    """A column, the part that its name tells, or "", and the words of its quantity."""
+    """A column, the role that its name tells, or "", and the words of its quantity."""
 
     name: str
-    part: str = ""
+    role: str = ""
     stem: frozenset[str] = frozenset()
-    weak: bool = False  # so that another of the part is preferred
+    weak: bool = False  # so that another of the role is preferred
     named: bool = False  # by the user: it need not fit
 
 
-ColumnSet = dict[str, NamedColumn]  # one column for each part
+ColumnSet = dict[str, NamedColumn]  # one column for each role
 
 
 # -- one name --------------------------------------------------------------------------
@@ -83,18 +83,18 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def read_name(name: str) -> NamedColumn:
-    """Return what a name alone tells: the part, and the quantity.
+    """Return what a name alone tells: the role, and the quantity.
 
-    >>> read_name("energy_ref").part, read_name("pred_std").part
+    >>> read_name("energy_ref").role, read_name("pred_std").role
     ('reference', 'uncertainty')
     """
     if letter := _LETTERS.get(plain_text(name)):
         return NamedColumn(name, letter, weak=True)
     words = words_of(name)
-    parts = {_PART_OF[word] for word in words if word in _PART_OF}
-    part = next((part for part in WORDS if part in parts), "")
-    stem = words - set(_PART_OF) - _FILLERS
-    return NamedColumn(name, part, stem, weak=part == "variance")
+    roles = {_ROLE_OF[word] for word in words if word in _ROLE_OF}
+    role = next((role for role in WORDS if role in roles), "")
+    stem = words - set(_ROLE_OF) - _FILLERS
+    return NamedColumn(name, role, stem, weak=role == "variance")
 
 
 def sounds_like_u(column: NamedColumn) -> bool:
@@ -117,7 +117,7 @@ def is_no_feature(name: str, used: Iterable[str]) -> bool:
         return True
     stems = {read_name(other).stem for other in used}
     column = read_name(name)
-    is_output = column.part not in ("", "prediction")
+    is_output = column.role not in ("", "prediction")
     return is_output and column.stem in stems | {frozenset()}
 
 
@@ -125,10 +125,10 @@ def is_no_feature(name: str, used: Iterable[str]) -> bool:
 
 
 def read_names(names: Iterable[str]) -> list[NamedColumn]:
-    """Return columns with the parts that their names tell beside each other."""
+    """Return columns with the roles that their names tell beside each other."""
     columns = [read_name(name) for name in names]
-    truths = {column.stem for column in columns if column.part == "reference"}
-    guesses = {column.stem for column in columns if column.part == "prediction"}
+    truths = {column.stem for column in columns if column.role == "reference"}
+    guesses = {column.stem for column in columns if column.role == "prediction"}
 
     # letters that tell nothing: r and v without each other, e beside predictions
     lonely = {"r", "v"}
@@ -140,15 +140,15 @@ def read_names(names: Iterable[str]) -> list[NamedColumn]:
     beside = []
     for column in columns:
         words = words_of(column.name)
-        part = column.part
+        role = column.role
         if words in guesses - truths:  # logS beside logS_pred is what it predicts
-            part = "reference"
+            role = "reference"
         elif words in truths - guesses:  # and beside logS_true it is the prediction
-            part = "prediction"
+            role = "prediction"
         elif plain_text(column.name) in lonely:
-            part = ""
-        is_same = part == column.part
-        beside.append(column if is_same else NamedColumn(column.name, part, words))
+            role = ""
+        is_same = role == column.role
+        beside.append(column if is_same else NamedColumn(column.name, role, words))
     return beside
 
 
@@ -182,10 +182,10 @@ def is_plain(columns: ColumnSet) -> bool:
 
 
 def best_sets(way: Sequence[str], may: dict[str, list[NamedColumn]]) -> list[ColumnSet]:
-    """Return the sets of columns that go together best; none has two parts."""
+    """Return the sets of columns that go together best; none has two roles."""
     sets = []
     scores = []
-    for columns in product(*(may[part] for part in way)):
+    for columns in product(*(may[role] for role in way)):
         if len({column.name for column in columns}) == len(way):
             sets.append(dict(zip(way, columns, strict=True)))
             scores.append(round(_score(columns), 9))

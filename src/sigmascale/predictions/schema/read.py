@@ -15,6 +15,7 @@ from ..._support.text import listed, shorten
 from ...exceptions import DamagedFileError, InvalidInputError
 from ..forms import of_members, read_quantiles
 from ..predictions import Predictions
+from ..roles import ARGUMENTS, OF_ROWS
 
 # How columns were found, which no file needs.
 _NOT_KEPT = ("left_out", "texts_left_out", "guessed")
@@ -26,7 +27,7 @@ _NO_NAMES = ("levels", "is_variance", "min_std")
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table that are used, by the part that they play.
+    """The columns of a table that are used, by the role that they play.
 
     Attributes
     ----------
@@ -80,6 +81,12 @@ class Schema:
         return (*self.numbers, *self.labels)
 
     @property
+    def of_rows(self) -> dict[str, str]:
+        """The columns of groups, weights and times that there are, by their role."""
+        named = {role: getattr(self, role) for role in OF_ROWS}
+        return {role: name for role, name in named.items() if name}
+
+    @property
     def made(self) -> tuple[str, str]:
         """What a prediction and an uncertainty that are made of others are called."""
         if self.levels:
@@ -100,9 +107,9 @@ class Schema:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that a table must have, each once."""
-        one_each = (self.prediction, self.groups, self.weight, self.time)
         used = [*self.made_of, self.uncertainty, *self.features, *self.error]
-        used += [name for name in one_each if name]
+        used += [self.prediction] if self.prediction else []
+        used += self.of_rows.values()
         made = self.made if self.made_of else ()
         return tuple(name for name in dict.fromkeys(used) if name not in made)
 
@@ -127,10 +134,8 @@ class Schema:
             y_true=known if is_truth else None,
             error=None if is_truth else known,
             features=features,
-            groups=column(self.groups),
-            weights=column(self.weight),
-            time=column(self.time),
             min_std=self.min_std,
+            **{ARGUMENTS[role]: column(name) for role, name in self.of_rows.items()},
         )
         if not self.has_shape:
             return rows
@@ -157,6 +162,35 @@ class Schema:
         remedy = "Drop or repair these rows."
         refuse_values(variance < 0, variance, name, must, remedy, "negative")
         return y_pred, np.sqrt(variance), None
+
+    def as_choice(self) -> dict[str, Any]:
+        """Return the roles that name these columns, as a choice or a command has them.
+
+        >>> Schema("s2", True, ("mass",), error=("E",)).as_choice()
+        {'features': ('mass',), 'error': 'E', 'variance': 's2'}
+        """
+        chosen: dict[str, Any] = {"features": self.numbers, "labels": self.labels}
+        chosen |= self.of_rows | {"min_std": self.min_std}
+
+        # errors are a column, or the difference of two
+        if len(self.error) == 1:
+            (chosen["error"],) = self.error
+        elif self.error:
+            chosen["reference"], chosen["prediction"] = self.error
+        if self.made_of and chosen.get("prediction") == self.made[0]:
+            chosen["prediction"] = None  # it follows from these columns
+
+        if self.levels:
+            pairs = zip(self.made_of, self.levels, strict=True)
+            chosen["quantile_columns"] = tuple(f"{name}={p:g}" for name, p in pairs)
+        elif self.made_of:
+            chosen["members"] = self.made_of
+        else:
+            kind = "variance" if self.is_variance else "uncertainty"
+            chosen[kind] = self.uncertainty
+        return {
+            role: value for role, value in chosen.items() if value not in (None, ())
+        }
 
     # -- kept in files -----------------------------------------------------------------
 
@@ -188,8 +222,7 @@ class Schema:
         if self.error:
             words.append(f"error {' - '.join(map(shorten, self.error))}")
         words.append(f"uncertainty {self._uncertainty_in_words()}")
-        named = {"groups": self.groups, "weight": self.weight, "time": self.time}
-        words += [f"{part} {shorten(name)}" for part, name in named.items() if name]
+        words += [f"{role} {shorten(name)}" for role, name in self.of_rows.items()]
         features = ", ".join(map(shorten, self.features)) or "none"
         return f"{'; '.join(words)}; features: {features}"
 

@@ -21,6 +21,7 @@ from ..._support.checks import (
     check_same_length,
     rng_from,
 )
+from ..._support.numerals import number
 from ..._support.render import html_table
 from ..._support.text import quoted
 from ...exceptions import InvalidInputError
@@ -184,7 +185,7 @@ class Distributions:
             numbers = np.column_stack([shown.radius(0.5), shown.radius(0.9)])
         lines = []
         for row, of_row in zip(rows, numbers, strict=True):
-            lines.append([str(row), *(f"{number:.4g}" for number in of_row)])
+            lines.append([str(row), *(number(x, 4) for x in of_row)])
         return f"<p>{self!r}</p>{html_table(header, lines)}"
 
     # -- numbers -----------------------------------------------------------------------

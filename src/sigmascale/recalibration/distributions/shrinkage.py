@@ -22,6 +22,7 @@ from ..._support.checks import Floats, Ints
 from ..._support.weighting import levels_of_rows, ones_if_none
 
 MANY_ROWS = 10_000  # beyond which a table is taken as it is
+LEAST_GROUPS = 10  # fewer do not tell what is noise
 PSEUDO_ROWS = 50.0  # that a table has at least
 # n ∫(F − Φ)² of n normal z-scores whose middle and width were fitted; its mean is the
 # same at 60 and at 250 rows
@@ -44,7 +45,8 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     """
     w = ones_if_none(weights, z.size)
     n = float(w.sum())
-    if n >= MANY_ROWS:
+    are_few_groups = groups is not None and np.unique(groups).size < LEAST_GROUPS
+    if n >= MANY_ROWS or are_few_groups:
         return z
     _, value_of_row = np.unique(z, return_inverse=True)
     if np.bincount(value_of_row, w).max() > max(1, ATOM * n):

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
+from ..._support.numerals import number
 from ..._support.weighting import levels_of_rows, weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ...predictions.ordering import ascending
@@ -68,8 +69,8 @@ class Reaches:
             )
             return cls(0.0, radius, radius)
         median = float(table.within(np.array([0.5]))[0])
-        low = table.within((1 - STRETCHED_COVERAGES) / 2 - ROUNDING_OF_LEVELS)
-        high = table.within((1 + STRETCHED_COVERAGES) / 2 + ROUNDING_OF_LEVELS)
+        low = table.within((1 - STRETCHED_COVERAGES) / 2)
+        high = table.within((1 + STRETCHED_COVERAGES) / 2)
         # a side without any extent takes that of the other
         far_below = float(median - table.values[0])
         far_above = float(table.values[-1] - median)
@@ -438,8 +439,9 @@ class StretchedTables(ZDistribution):
             remedy = "Hold out more"
             category = InfiniteIntervalWarning
         warn(
-            f"A part has {fewest} {rows}, and a coverage of {most:.4g} needs {needed} "
-            f"in each: {effect} there. {remedy}, name fewer parts, or ask for less.",
+            f"A part has {fewest} {rows}, and a coverage of {number(most, 4)} needs "
+            f"{needed} in each: {effect} there. {remedy}, name fewer parts, or ask for "
+            "less.",
             category,
             stacklevel=5,
         )

@@ -19,6 +19,7 @@ from scipy import special
 
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
+from ..._support.numerals import number
 from ..._support.places import Places
 from ..._support.weighting import levels_of_rows, weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
@@ -440,9 +441,9 @@ class ZDistribution:
             remedy = "hold out more"
             category = InfiniteIntervalWarning
         warn(
-            f"Quantiles at the level {tail:.3g}, or {1 - tail:.6g}, lie beyond what "
-            f"{min(self.n_rows)} rows can tell: {effect}. They need {needed} rows; "
-            f"{remedy}, or ask for less.",
+            f"Quantiles at the level {number(tail)}, or {number(1 - tail, 6)}, lie "
+            f"beyond what {min(self.n_rows)} rows can tell: {effect}. They need "
+            f"{needed} rows; {remedy}, or ask for less.",
             category,
             stacklevel=4,
         )

@@ -25,6 +25,7 @@ __all__ = [
     "RakedScaling",
     "Scaling",
     "TemperatureScaling",
+    "summaries",
 ]
 
 SCALINGS: dict[str, type[Scaling]] = {
@@ -36,3 +37,16 @@ SCALINGS: dict[str, type[Scaling]] = {
     "temperature": TemperatureScaling,
 }
 """All scalings by the names that the command line and files have for them."""
+
+
+def summaries() -> dict[str, str]:
+    """Return what each scaling does, by its name: the first line of its docstring.
+
+    >>> summaries()["isotonic"]
+    'replace u² by the isotonic (non-decreasing) fit of the squared errors'
+    """
+    lines = {}
+    for name, scaling in SCALINGS.items():
+        first = str(scaling.__doc__).splitlines()[0].rstrip(".")
+        lines[name] = first[0].lower() + first[1:]
+    return lines

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..._support import numerals
 from ..._support.checks import (
     Floats,
     Ints,
@@ -279,8 +280,9 @@ class _CodedRows:
 
         if tolerance < 1e-6:
             warn(
-                f"Raking still moved a factor by {largest_move:.1g} in its last of "
-                f"{max_sweeps} cycles. Use fewer bins, or more `prior_rows`.",
+                f"Raking still moved a factor by {numerals.number(largest_move, 1)} in "
+                f"its last of {max_sweeps} cycles. Use fewer bins, or more "
+                "`prior_rows`.",
                 DegenerateFitWarning,
                 stacklevel=5,
             )

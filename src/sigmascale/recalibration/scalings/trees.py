@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..._support.checks import Bools, Floats, Ints
+from ..._support.numerals import number
 from ..._support.weighting import mean_of, weights_of
 from ...predictions.ordering import order_of
 from ..additive import Axis, Table, distinct, merged
@@ -403,7 +404,7 @@ def _compare(
         msg = (
             f"The trees of scikit-learn {sklearn.__version__} are not what this "
             "version of sigmascale reads: its tables differ from its predictions by "
-            f"{np.abs(by_tables - by_boosters).max():.2g}. Install another version of "
-            "scikit-learn, or use RakedScaling."
+            f"{number(np.abs(by_tables - by_boosters).max(), 2)}. Install another "
+            "version of scikit-learn, or use RakedScaling."
         )
         raise RuntimeError(msg)
