@@ -145,9 +145,8 @@ def by_size(u, z, _):
 
 
 def test_there_are_more_tables_only_where_shapes_differ():
-    seeds = SEEDS[:15]
-    assert count(lambda p: n_tables(p) == 1, 1200, right, seeds=seeds) >= 14
-    assert count(lambda p: n_tables(p) > 1, 1200, by_size, seeds=seeds) == 15
+    assert count(lambda p: n_tables(p) > 1, 1200, right) <= 6  # 5 of 60
+    assert count(lambda p: n_tables(p) > 1, 1200, by_size, seeds=SEEDS[:15]) == 15
 
 
 def test_a_table_of_a_bin_needs_200_rows():
