@@ -47,6 +47,7 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     """
     w = ones_if_none(weights, z.size)
     n = float(w.sum())
+    # whole numbers
     are_few_groups = groups is not None and np.unique(groups).size < LEAST_GROUPS
     if n >= MANY_ROWS or are_few_groups:
         return z
