@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..._support.checks import Floats, Ints
+from ..._support.checks import Floats, Ints, for_order
 from ..._support.weighting import levels_of_rows, ones_if_none
+from ...predictions.ordering import ascending
 
 MANY_ROWS = 10_000  # beyond which a table is taken as it is
 LEAST_GROUPS = 10  # fewer do not tell what is noise
@@ -31,6 +32,7 @@ ATOM = 0.05  # share of rows that are all the same, which no normal distribution
 LEAST_WIDTH = 1e-3  # of the root mean square; what is narrower is nearly an atom
 # Newton's method
 MOST_STEPS = 50
+NEAR = 1e-5  # a step whose gain rounding may hide
 SETTLED = 1e-12
 
 
@@ -45,10 +47,11 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     """
     w = ones_if_none(weights, z.size)
     n = float(w.sum())
+    # whole numbers
     are_few_groups = groups is not None and np.unique(groups).size < LEAST_GROUPS
     if n >= MANY_ROWS or are_few_groups:
         return z
-    _, value_of_row = np.unique(z, return_inverse=True)
+    _, value_of_row = np.unique(for_order(z), return_inverse=True)  # rounded
     if np.bincount(value_of_row, w).max() > max(1, ATOM * n):
         return z  # as many errors are exactly 0, and must stay so
     fitted = _fitted_normal(z, w)
@@ -58,8 +61,8 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     error = _standard_errors(influence, w, groups)
 
     # the shape: pseudo-rows of the distance that is no chance
-    order = np.argsort(z, kind="stable")
-    x = (z[order] - middle) / width
+    order, ordered = ascending(z)
+    x = (ordered - middle) / width
     levels = levels_of_rows(z.size, None if weights is None else w[order])
     distance = _distance_to_normal(x, w[order])
     own_share = max(1e-3, 1 - DISTANCE_OF_NORMAL / distance)
@@ -114,7 +117,7 @@ def _fitted_normal(z: Floats, w: Floats) -> tuple[float, float, Floats] | None:
         step[1] = np.clip(step[1], -1, 1)
         while True:
             tried = at(m - step[0], log_s - step[1])
-            if tried[0] <= loss or np.abs(step).max() < SETTLED:
+            if tried[0] <= loss or np.abs(step).max() < NEAR:
                 break
             step = step / 2
         m -= float(step[0])
@@ -151,7 +154,7 @@ def _mixed(x: Floats, levels: Floats, n: float, pseudo_rows: float) -> Floats:
     normal = special.ndtri(levels)
     values = np.concatenate([x, normal])
     of_rows = np.concatenate([levels, np.interp(normal, x, levels, left=0, right=1)])
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values, kind="stable")  # of itself alone
     values = values[order]
     probability = n * of_rows[order] + pseudo_rows * special.ndtr(values)
     probability = np.maximum.accumulate(probability / (n + pseudo_rows))
