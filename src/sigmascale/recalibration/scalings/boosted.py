@@ -128,7 +128,7 @@ class BoostedScaling(Scaling):
 
         # the logarithm of their mean, as a function of all columns
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=self.MOST_LABELS)
-        codes = np.column_stack(codes_of(axes, rows)).astype(np.int16)
+        codes: Any = np.column_stack(codes_of(axes, rows)).astype(np.int16)
         cap = largest_counted(ratio, weights)
         learn = partial(
             boost, y=ratio, fold=fold, weights=weights, loss="gamma", cap=cap, **options
