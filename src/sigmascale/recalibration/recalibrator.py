@@ -115,7 +115,8 @@ class Recalibrator(Parametrised):
     ----------
     scaling : Scaling, optional
         What learns the scale. By default it is ``BoostedScaling()``; of 40 to 400
-        rows, if rows out of fold gain from it, and else u times one factor.
+        rows, if rows out of fold gain from it, and else u times one factor. Of fewer
+        than 1,000 rows, no uncertainty exceeds 30 times their largest error or u.
     bias : {None, "constant", "auto"}, default None
         Whether the bias of predictions is corrected: not at all; by one number times
         the scale; or by what rows out of fold gain most from, one of these or boosted
