@@ -46,7 +46,7 @@ def main() -> NoReturn:
 
 
 def _run(stopped_by: Sequence[int]) -> int:
-    """Run what was typed; what a user can mend ends with a message and code 2.
+    """Run what was typed; what a user can correct ends with a message and code 2.
 
     What happens after one of the signals `stopped_by` is its doing: a library that was
     interrupted may say so in an exception of its own.
@@ -142,7 +142,7 @@ def _flush() -> None:
 
 
 def _words(problem: Exception) -> str:
-    """Return what a user is told of a problem that they can mend."""
+    """Return what a user is told of a problem that they can correct."""
     if isinstance(problem, MemoryError):
         return "the memory of this machine does not suffice."
     if isinstance(problem, OSError) and problem.strerror:

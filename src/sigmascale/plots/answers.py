@@ -187,6 +187,8 @@ def _draw_check(ax: Axes, v: Validation, check: Check, column: str, look: Look) 
         ends = _places(values, [s])[:, 0]
     bar: Look = {"color": look["color"], "linewidth": 5, "alpha": 0.35, "zorder": 3}
     bar |= {"solid_capstyle": "butt", "label": "subgroup that decides"}
+    if ends[0] == ends[1]:  # of one value
+        bar |= {"marker": "_", "markersize": 10, "markeredgewidth": 5}
     ax.plot(ends, [s.estimate, s.estimate], **bar)
 
 
