@@ -297,7 +297,7 @@ def checks(
             ax.text(1.015, y, sign, color=look["color"], **text)
 
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="RMS z")
-    ax.set_yticks(range(len(names)), [literal(name, 24) for name in names])
+    ax.set_yticks(range(len(names)), [literal(name, 30) for name in names])
     ax.tick_params(axis="y", length=0)
     factor_ticks(ax, "x", 1 / farthest, farthest)
     longest = max(len(label.get_text()) for label in ax.get_yticklabels())

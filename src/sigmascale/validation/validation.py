@@ -89,6 +89,8 @@ class Validation(Result):
         What looks like repeats though no groups were given, or nothing.
     rows : Predictions
         The rows that were tested.
+    tested : object
+        What the checks were made from; for the library's own use.
     before : Validation or None
         That of the same rows before they were recalibrated, where it was given.
     change : Change or None
@@ -285,7 +287,7 @@ class Validation(Result):
         >>> import sigmascale as ss
         >>> s = ss.validate(ss.datasets.load_diabetes().test).summary()
         >>> f"{s['CRPS'].value:.1f}", f"{s['coverage'].value:.3f}"
-        ('33.9', '0.928')
+        ('32.0', '0.896')
         """
         return self._summary
 
