@@ -137,7 +137,7 @@ bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quic
 	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
 		$(BENCH_ARGS)
 
-arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena.md; half an hour (ARENA_ARGS=--small: less)
+arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena/*.csv; half an hour (ARENA_ARGS=--small: less)
 	@$(ONE_THREAD) $(ARENA)/bin/python -m benchmarks.arena $(ARENA_ARGS)
 
 studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies anew; hours

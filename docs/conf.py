@@ -36,7 +36,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "architecture.md"]  # which is for the repository
 nitpicky = True
 
 # -- Markdown and the code cells in it
@@ -56,6 +56,10 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 add_module_names = False
 
+# Names of the package that are modules of its rooms are imported by these names.
+for each in ("datasets", "export", "frames"):
+    sys.modules[f"sigmascale.{each}"] = getattr(sigmascale, each)
+
 # What examples do is right: a warning of ours is a mistake in them, or a false alarm.
 for each in vars(sigmascale.exceptions).values():
     if isinstance(each, type) and issubclass(each, Warning):
@@ -69,14 +73,14 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "start": []}  # which have no pages below
+html_sidebars = {"*": []}  # only folders have pages below
 html_theme_options = {
     "header_links_before_dropdown": 5,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "cheatsheet": []},
     "show_prev_next": True,
     "show_toc_level": 2,
 }

@@ -16,8 +16,10 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 if __name__ == "__main__":  # before NumPy starts its threads; processes inherit it
     os.environ.update(dict.fromkeys(THREADS, "1"))
 
+import polars as pl  # noqa: E402
+
 from .audit import write_audit  # noqa: E402
-from .page import OURS, write_page, write_results  # noqa: E402
+from .results import OURS, write_results  # noqa: E402
 from .running import FOLDER, all_sets, build, described, table_of, work  # noqa: E402
 
 SMALL = (
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--small", action="store_true", help="a few sets, two halvings; minutes")
     add("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes")
     add("--cache", type=Path, default=Path("bench-output/arena"), help="folder")
-    add("--out", type=Path, default=Path("bench-output"), help="folder of the page")
+    add("--out", type=Path, default=Path("bench-output"), help="folder of arena/*.csv")
     options = parser.parse_args(arguments)
     if options.small:
         options.set, options.halvings = options.set or list(SMALL), 2
@@ -82,11 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows.sort(
         key=lambda row: (places[row["set"]], order.index(row["rival"]), row["halving"])
     )
-    write_results(table_of(rows), list(told.values()), options.out)
+    table = table_of(rows)
+    failed = table.filter(pl.col("problem") != "").group_by("rival", "problem").len()
+    for rival, problem, halvings in failed.iter_rows():
+        print(f"{rival} failed in {halvings} halvings: {problem}")
     if options.audit:
         write_audit(options.audit, options.out)
-    page = write_page(options.out)
-    print(f"Written: {page}, and what it shows in {page.with_suffix('')}")
+    print("Written:", write_results(table, list(told.values()), options.out))
 
 
 def _done(jobs: int, task: Any, calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:

@@ -99,7 +99,7 @@ def halves(part: Part, seed: int, most: int) -> tuple[Part, Part]:
 
 
 def part_of(table: pl.DataFrame, where: str = "table") -> Part:
-    """Return the rows of a table in the form that docs/arena.md describes."""
+    """Return the rows of a table in the form that docs/benchmark.md describes."""
     lacking = [column for column in ("E", "u") if column not in table.columns]
     if lacking:
         msg = f"{where}: there is no column {', '.join(lacking)}."

@@ -11,7 +11,7 @@ from tests.conftest import chromium
 
 
 def main() -> None:
-    """Write the verdict of the app on its demo as PNG, beside this file."""
+    """Write the result of the demo in the app as PNG, beside this file."""
     with tempfile.TemporaryDirectory() as name:
         temporary, profile = Path(name, "app"), Path(name, "chromium")
         temporary.mkdir()

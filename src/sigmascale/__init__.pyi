@@ -2,7 +2,7 @@
 
 from . import exceptions, plots, report, scores
 from ._support.version import __version__
-from .integrations import export, frames
+from .integrations import export, frames, scorers
 from .integrations.regressor import RecalibratedRegressor
 from .monitoring import Follower, Monitor
 from .predictions import datasets
@@ -19,7 +19,9 @@ from .recalibration.scalings import (
     Scaling,
     TemperatureScaling,
 )
+from .recalibration.together import together
 from .scores.comparison import compare
+from .validation.acceptance import accept
 from .validation.advice import validate
 from .validation.planning import rows_needed
 from .validation.validation import Validation
@@ -40,6 +42,7 @@ __all__ = [
     "TemperatureScaling",
     "Validation",
     "__version__",
+    "accept",
     "compare",
     "datasets",
     "exceptions",
@@ -49,6 +52,8 @@ __all__ = [
     "plots",
     "report",
     "rows_needed",
+    "scorers",
     "scores",
+    "together",
     "validate",
 ]

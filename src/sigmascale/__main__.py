@@ -51,6 +51,7 @@ def _run(stopped_by: Sequence[int]) -> int:
     What happens after one of the signals `stopped_by` is its doing: a library that was
     interrupted may say so in an exception of its own.
     """
+    command = None
     try:
         try:
             command = parse()
@@ -67,26 +68,39 @@ def _run(stopped_by: Sequence[int]) -> int:
     except BaseException as problem:  # panics of libraries in Rust are no exceptions
         if stopped_by:
             raise SystemExit(STOPPED + stopped_by[0]) from problem
-        if isinstance(problem, (InvalidInputError, OSError, ImportError, MemoryError)):
-            _tell(_words(problem))
-            return BAD_INPUT
-        print(visible(traceback.format_exc()), end="", file=sys.stderr)
-        _tell("this is a defect of sigmascale, not of your data: please report it.")
-        return DEFECT
+        words = _words(problem)
+        error = {"exit_code": BAD_INPUT, "code": getattr(problem, "code", "")}
+        if not words:
+            error = {"exit_code": DEFECT, "code": "defect"}
+            words = "this is a defect of sigmascale, not of your data; please report it"
+            print(visible(traceback.format_exc()), end="", file=sys.stderr)
+        words = " ".join(words.split())
+        print(f"error: {visible(words)}", file=sys.stderr)
+        if "--json" in sys.argv if command is None else command.json:
+            _print_json({"error": error | {"message": words}}, command)
+        return int(error["exit_code"])
 
 
 def _told(command: Command) -> int:
     """Run a command, print what it found, and return the exit code."""
     result = command.run()
-    # words stand aside where a table or a recalibrator goes to standard output
-    stream = sys.stderr if getattr(command, "output", "") == "-" else sys.stdout
     if command.json:
-        text = json.dumps(result.to_dict(), indent=1, ensure_ascii=False)
-        # what JSON leaves of control characters, and bytes that are no text
-        print(INVISIBLE.sub(_escaped, text), file=stream)
+        _print_json(result.to_dict(), command)
     elif result.words and not command.quiet:
-        print(visible(result.words), file=stream)
+        print(visible(result.words), file=_stream(command))
     return result.code
+
+
+def _stream(command: Command | None) -> Any:
+    """Return where words go: aside where a table goes to standard output."""
+    return sys.stderr if getattr(command, "output", "") == "-" else sys.stdout
+
+
+def _print_json(told: dict[str, Any], command: Command | None) -> None:
+    """Print what was found, or went wrong, for machines."""
+    text = json.dumps(told, indent=1, ensure_ascii=False)
+    # what JSON leaves of control characters, and bytes that are no text
+    print(INVISIBLE.sub(_escaped, text), file=_stream(command))
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -141,21 +155,19 @@ def _flush() -> None:
         raise
 
 
-def _words(problem: Exception) -> str:
-    """Return what a user is told of a problem that they can correct."""
+def _words(problem: BaseException) -> str:
+    """Return what a user is told of a problem that they can correct; else nothing."""
+    if isinstance(problem, InvalidInputError):
+        return str(problem)
     if isinstance(problem, MemoryError):
         return "the memory of this machine does not suffice."
     if isinstance(problem, OSError) and problem.strerror:
         file = f"{problem.filename}: " if problem.filename else ""
         return f"{file}{problem.strerror}"
-    if isinstance(problem, ImportError):
+    is_ours = str(getattr(problem, "name", "")).startswith(__package__)
+    if isinstance(problem, ImportError) and not is_ours:
         return f'{problem}. The packages come with pip install ".[app]" in a checkout.'
-    return str(problem)
-
-
-def _tell(words: str) -> None:
-    """Print an error in one line."""
-    print(f"error: {visible(' '.join(words.split()))}", file=sys.stderr)
+    return ""
 
 
 def _warn_once() -> Callable[..., None]:

@@ -151,6 +151,10 @@ class TextColumnWarning(UserWarning):
     """A column of text has too many labels for a feature, or one, and was excluded."""
 
 
+class HiddenSheetWarning(UserWarning):
+    """The sheet of a workbook that was read is hidden."""
+
+
 class LikelySlipWarning(UserWarning):
     """What a recalibrator is fitted to is hardly errors, or hardly uncertainties."""
 

@@ -1,5 +1,6 @@
 """Two hundred requests that nobody should make: the server tells nothing."""
 
+import fcntl
 import gzip
 import http.client
 import io
@@ -346,10 +347,12 @@ def test_what_a_killed_server_leaves_is_removed_by_the_next_one(start, tmp_path)
 
 
 def test_servers_that_start_at_once_remove_nobody_else_s_folder(tmp_path):
-    kept = [tmp_path / "sigmascale-app-x", tmp_path / f"sigmascale-app-{os.getpid()}-x"]
+    kept = [tmp_path / "sigmascale-apple", tmp_path / "sigmascale-app-x"]
     for path in kept:
         path.mkdir()
-    (tmp_path / "sigmascale-app-999999999-link").symlink_to(tmp_path)
+    lives = os.open(kept[1], os.O_RDONLY)
+    fcntl.flock(lives, fcntl.LOCK_EX)
+    (tmp_path / "sigmascale-app-link").symlink_to(tmp_path)
     code = (
         "from sigmascale.app.server import private_folder\n"
         "for _ in range(200):\n"
@@ -363,6 +366,7 @@ def test_servers_that_start_at_once_remove_nobody_else_s_folder(tmp_path):
     assert [each.wait(120) for each in every] == [0, 0, 0]
     assert len(list(tmp_path.iterdir())) == 3
     assert all(path.exists() for path in kept)
+    os.close(lives)
 
 
 def test_a_table_can_be_named_at_the_start_and_stays_where_it_is(start, tmp_path):

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale.predictions.roles import roles_of_page
 from sigmascale.recalibration.scalings import SCALINGS
 
 from .conftest import Person
@@ -235,6 +236,11 @@ def test_members_quantiles_and_limits_are_chosen_by_a_click(person, tmp_path):
     person.open()
     person.choose_file("table", tmp_path / "ensemble.csv")
     person.wait("document.querySelector('#table .columns')")
+    offered = "[...document.querySelector('[data-key=\"role table truth\"]').options]"
+    roles = {each["role"] for each in roles_of_page()} - {"interval"}
+    assert (
+        set(person.run(f"{offered}.map(o => o.value)")) == {"", "low", "high"} | roles
+    )
     person.set("role table truth", "reference")
     person.idle()
     person.set("role table m_0", "members")  # and with it all that are called alike

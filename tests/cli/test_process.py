@@ -1,5 +1,6 @@
 """The command line as a process: streams, signals, full disks, and what it loads."""
 
+import json
 import os
 import resource
 import signal
@@ -205,6 +206,25 @@ def test_a_full_disk_under_a_sheet_is_told_in_one_line():
     assert done.stderr == "error: out.xlsx: File too large\n"
 
 
+def test_a_full_disk_where_a_sheet_goes_is_told_in_one_line(tmp_path):
+    noise = np.random.default_rng(0).random(40_000)
+    pl.concat([FRAME] * 100).with_columns(noise=noise).write_csv("good.csv")
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = f"mount -t tmpfs -o size=100k none {small}"
+    private = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        subprocess.run([*private, mount], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no disk of its own can be had here")
+    apply = " ".join([*COMMAND, "apply", "r.json", "good.csv", "-o", f"{small}/o.xlsx"])
+    done = subprocess.run(
+        [*private, f"{mount} && {apply}"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {small}/o.xlsx: No space left on device\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_disk_behind_standard_output_is_told():
     for words in (["--help"], ["apply", "r.json", "a.csv", "-o", "-"]):
@@ -260,15 +280,50 @@ def test_warnings_are_told_once_and_before_the_result(sigmascale):
     done = sigmascale("apply", "m.json", "b.csv", "-o", "o.csv")
     lines = done.err.splitlines()
     (line,) = lines  # batches are counted together
-    assert line.startswith("warning: 1200 of 1200 rows (100%) lie outside the 'mass'")
+    assert line.startswith("warning: 1200 of 1200 rows (100 %) lie outside the 'mass'")
 
 
-def test_what_nobody_foresaw_is_no_verdict(sigmascale, monkeypatch):
+@pytest.mark.parametrize(
+    "problem",
+    [
+        KeyError("ours"),
+        OSError("ours"),
+        ImportError("ours", name="sigmascale.nothing"),
+        pl.exceptions.ColumnNotFoundError("ours"),
+    ],
+)
+def test_what_nobody_foresaw_is_a_defect_wherever_it_happens(
+    problem, sigmascale, monkeypatch
+):
     def fail(*_, **__):
-        raise KeyError
+        raise problem
 
-    monkeypatch.setattr("sigmascale.cli.table.read", fail)
-    done = sigmascale("check", "a.csv")
-    assert done.code == 3
-    assert "Traceback" in done.err
-    assert done.err.splitlines()[-1].startswith("error: this is a defect")
+    FRAME.write_csv("b.csv")
+    places = ["validation.advice.validate", "cli.check.in_options"]
+    if not isinstance(problem, (OSError, pl.exceptions.PolarsError)):
+        # else a file may be at fault
+        places += [
+            "cli.table.read",
+            "cli.tables._names",
+            "cli.tables._without_blank_end",
+        ]
+    for place in places:
+        with monkeypatch.context() as patch:
+            patch.setattr(f"sigmascale.{place}", fail)
+            done = sigmascale("check", "a.csv", "b.csv", "--json")
+        assert done.code == 3, place
+        assert "Traceback" in done.err
+        assert done.err.splitlines()[-1].startswith("error: this is a defect")
+        told = json.loads(done.out)["error"]
+        assert (told["exit_code"], told["code"]) == (3, "defect")
+        assert "report" in told["message"]
+
+
+def test_pages_of_help_and_json_tell_the_exit_codes(sigmascale):
+    for words in (["--help"], ["check", "--help", "all"]):
+        assert sigmascale(*words).says("2 input that you can mend; 3 a defect.*report")
+    for words in (["check", "no.csv"], ["check", "a.csv", "--nothing"], ["nothing"]):
+        done = sigmascale(*words, "--json")
+        told = json.loads(done.out)["error"]
+        assert (done.code, told["exit_code"]) == (2, 2)
+        assert f"error: {told['message']}\n" == done.err

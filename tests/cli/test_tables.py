@@ -6,9 +6,11 @@ import io
 import json
 import pickle
 import re
+import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import openpyxl
 import polars as pl
 import pytest
@@ -236,7 +238,7 @@ def contents(folder):
 def refused(done, match):
     """Assert that a command said in one line what is wrong, and nothing else."""
     assert done.code == 2, done
-    assert done.out == ""
+    assert done.out == "" or json.loads(done.out)["error"]["exit_code"] == 2
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1, done.err
     assert len(done.err) < 500
@@ -489,3 +491,176 @@ def test_what_is_in_a_file_is_told_to_those_who_choose_columns(tmp_path):
     FRAME.with_columns(E=pl.Series([None, *FRAME["E"][1:]])).write_csv("b.csv")
     gaps = {x["name"]: x["missing"] for x in preview(["b.csv"], Reading())["columns"]}
     assert gaps == {"E": 1, "u": 0, "mass": 0}
+
+
+# -- sheets that show something else than they hold ------------------------------------
+
+
+def changed_sheet(change, name="s.xlsx"):
+    """Write a workbook whose sheet holds rows and labels, after a change."""
+    book = openpyxl.Workbook()
+    page = book.active
+    page.append(["E", "u", "kind"])
+    for i in range(40):
+        page.append([(-1) ** i * 0.5, 0.5, "a" if i < 20 else "b"])
+    change(book, page)
+    book.save(name)
+    return name
+
+
+def test_cells_that_are_merged_below_the_names_are_refused(
+    sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    check = ("check", "s.xlsx", "--label", "kind")
+    changed_sheet(
+        lambda book, page: (page.merge_cells("C2:C21"), page.merge_cells("C22:C41"))
+    )
+    refused(sigmascale(*check), "C22:C41, C2:C21 are merged.*Unmerge")
+    changed_sheet(lambda book, page: page.merge_cells("C1:C2"))
+    refused(sigmascale(*check), "C1:C2 are merged")
+    changed_sheet(lambda book, page: page.merge_cells("C1:D1"))
+    assert sigmascale(*check).code in (0, 1, 4)
+
+
+def test_a_hidden_sheet_that_is_read_is_named(sigmascale, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for state, is_told in (("hidden", True), ("veryHidden", True), ("visible", False)):
+
+        def hide(book, page, state=state):
+            page.title = "drafts"
+            page.sheet_state = state
+            book.create_sheet("results")
+
+        changed_sheet(hide)
+        done = sigmascale("check", "s.xlsx", "--label", "kind")
+        assert done.says("s.xlsx: the first sheet, 'drafts',.*hidden") is is_told
+
+
+# -- very many columns -----------------------------------------------------------------
+
+
+def seconds_of_check(sigmascale, n_columns):
+    """Return how long a table with so many columns that nobody asks for takes."""
+    names = [f"{kind}_{i}" for i in range(n_columns // 2) for kind in ("bit", "lo")]
+    rows = [f"{(-1) ** i * 0.5},0.5{',1,0' * (n_columns // 2)}" for i in range(20)]
+    Path("wide.csv").write_text("\n".join([",".join(["E", "u", *names]), *rows]))
+    start = time.process_time()
+    done = sigmascale("check", "wide.csv", "--json")
+    assert done.code in (0, 1, 4), done.err
+    assert json.loads(done.out)["data"]["rows"] == 20
+    return time.process_time() - start
+
+
+def test_columns_that_nobody_asks_for_cost_their_number_and_no_more(
+    sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    seconds_of_check(sigmascale, 10)  # modules are loaded
+    fixed = seconds_of_check(sigmascale, 10)
+    few = seconds_of_check(sigmascale, 1000) - fixed
+    # linear is 5, quadratic 25
+    assert seconds_of_check(sigmascale, 5000) - fixed < 11 * few
+
+
+# -- values that are changed where they are read ---------------------------------------
+
+
+@pytest.mark.parametrize("most", [1_000_000, 1000, 70])
+def test_what_is_changed_is_told_once_for_all_rows_with_rows_of_the_file(
+    most, sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    n = 4000
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(size=n)
+    error = u * rng.normal(size=n)
+    low, high = -1.645 * u, 1.645 * u
+    crossing = np.arange(2243, n, 60)
+    low[crossing], high[crossing] = high[crossing], low[crossing]
+    small = u < 0.2
+    frame = pl.DataFrame({"y": error, "q05": low, "q95": high, "u": u, "m": error * 0})
+    frame.write_csv("t.csv")
+    pair = ("--reference", "y", "--prediction", "m")
+    interval = ("--interval", "q05", "--interval", "q95", "--interval-coverage", "0.9")
+    told = {
+        interval: rf"cross in {crossing.size} of {n} rows \(first at row 2244\)",
+        ("--uncertainty", "u", "--min-std", "0.2"): (
+            rf"\b{small.sum()} of {n} uncertainties were below 0\.2"
+        ),
+    }
+    fit = ("--scaling", "linear", "-o", "r.json")
+    watch = ("watch", "r.json", "t.csv", "--most", most)
+    for columns, match in told.items():
+        check = ("check", "t.csv", *pair, *columns, "--most", most)
+        done = sigmascale(*check)
+        assert len(re.findall(match, done.err)) == 1, done.err
+        assert done.err.count("cross") + done.err.count("below") == 1
+        assert sigmascale("fit", "t.csv", *pair, *columns, *fit).code == 0
+        done = sigmascale(*watch)
+        assert len(re.findall(match, done.err)) == 1, done.err
+        assert done.err.count("cross") + done.err.count("below") == 1
+
+
+def test_rows_of_a_sample_are_named_as_the_file_has_them(
+    sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    u = rng.lognormal(size=5000)
+    error = u * rng.normal(size=5000)
+    error[4000:4010] = 1e4 * u[4000:4010]
+    pl.DataFrame({"E": error, "u": u}).write_csv("t.csv")
+    done = sigmascale("check", "t.csv", "--most", "2500")
+    named = [
+        int(row) for row in re.findall(r"\brows? (\d+)", " ".join(done.out.split()))
+    ]
+    assert named
+    assert all(4001 <= row <= 4010 for row in named)
+
+
+# -- columns of ours beside those of the user ------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "xlsx"])
+def test_columns_that_are_called_as_ours_are_kept(
+    ending, sigmascale, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(size=60)
+    pred = rng.normal(size=60)
+    table = {"y": pred + u + u * rng.normal(size=60), "p": pred, "u": u}
+    ours = [
+        f"{name} {PLACE}{more}" for name in "pu" for more in ("", "_", "_recalibrated")
+    ]
+    ours += ["new columns", "New columns", "hash of the row"]
+    for i, name in enumerate(ours):
+        table[name] = np.arange(60) + i
+    write(pl.LazyFrame(table), f"t.{ending}")
+    columns = ("--uncertainty", "u", "--prediction", "p", "--reference", "y")
+    fit = ("--scaling", "linear", "--bias", "constant", "-o", "r.json")
+    assert sigmascale("fit", f"t.{ending}", *columns, *fit).code == 0
+    apply = ("apply", "r.json", f"t.{ending}", "-o")
+    for most in (1000, 20):
+        done = sigmascale(*apply, "o.parquet", "--most", most)
+        assert done.code == 0, done.err
+        found = pl.read_parquet("o.parquet")
+        assert found.columns[: len(table)] == list(table)
+        for i, name in enumerate(ours):
+            assert found[name].to_list() == [k + i for k in range(60)], name
+        assert len(found.columns) == len(table) + 4
+    assert sigmascale("check", f"t.{ending}", *columns, "--most", 30).code in (0, 1, 4)
+
+
+def test_two_new_columns_of_one_name_are_refused(sigmascale, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_bytes(GOOD)
+    fit = ("--scaling", "linear", "--bias", "constant", "-o", "r.json")
+    assert sigmascale("fit", "t.csv", *fit).code == 0
+    for options in (
+        ("--quantiles", "0.1,0.1"),
+        ("--quantiles", "0.1234567,0.1234568"),
+    ):
+        done = sigmascale("apply", "r.json", "t.csv", "-o", "o.csv", *options)
+        refused(done, "two new columns .*--quantiles")

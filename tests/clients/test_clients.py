@@ -1,4 +1,4 @@
-"""The snippets of "Coming from ...", each with its package, to verdict and intervals.
+"""The snippets of "Coming from ...", each with its package, to a result and intervals.
 
 Light packages are taken if they are installed. Those that are too heavy for tests
 (PyTorch, GPyTorch, BoTorch, TensorFlow Probability, chemprop, Nixtla, skforecast, MACE,
@@ -86,6 +86,25 @@ def catboost():
 def ngboost():
     made = pytest.importorskip("ngboost").NGBRegressor
     return {"ngb": made(n_estimators=60, verbose=False).fit(X_LEARN, Y_LEARN)}
+
+
+def tabpfn():
+    from sklearn.ensemble import RandomForestRegressor
+
+    forest = RandomForestRegressor(50, min_samples_leaf=3, random_state=0)
+    forest.fit(X_LEARN, Y_LEARN)
+
+    class Criterion:  # what tells quantiles of logits, here of sorted members
+        def icdf(self, logits, left_prob):
+            return np.quantile(logits, left_prob, axis=1)
+
+    class Regressor:
+        def predict(self, X, output_type):
+            assert output_type == "full"
+            members = np.array([tree.predict(X) for tree in forest.estimators_])
+            return {"criterion": Criterion(), "logits": members.T, "mean": 0}
+
+    return {"model": Regressor()}
 
 
 def quantile_forest():
@@ -244,13 +263,32 @@ def structures(path, uncertain):
     return {}
 
 
+class Method:
+    """Stand in for a method of netcal, which returns a standard deviation."""
+
+    def fit(self, X, y):
+        self.factor = np.sqrt(np.mean(((y - X[0]) / X[1]) ** 2))
+        return self
+
+    def transform(self, X):
+        return self.factor * X[1]
+
+
+def netcal():
+    fitted = {"mean_fit": MEAN, "std_fit": STD, "y_fit": Y}
+    return {"method": Method(), **fitted, "mean": MEAN, "std": STD}
+
+
 CLIENTS = {
+    "uncertainty-toolbox": lambda: {"y_pred": MEAN, "y_std": STD},
+    "netcal": netcal,
     "scikit-learn": scikit_learn,
     "Forests": forests,
     "LightGBM": lightgbm,
     "XGBoost": xgboost,
     "CatBoost": catboost,
     "NGBoost": ngboost,
+    "TabPFN": tabpfn,
     "quantile-forest": quantile_forest,
     "statsmodels: regression": least_squares,
     "statsmodels: time series": series,
@@ -297,7 +335,7 @@ def test_every_section_of_the_page_is_run():
 
 
 @pytest.mark.parametrize("title", CLIENTS)
-def test_a_client_comes_to_verdict_and_intervals(title):
+def test_a_client_comes_to_a_result_and_intervals(title):
     p = made(title)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -311,6 +349,21 @@ def test_a_client_comes_to_verdict_and_intervals(title):
     if not p.is_vector:
         low, high = q.distributions.interval(0.9).T
         assert 0.8 < np.mean((low <= q.y_true) & (q.y_true <= high)) <= 1
+
+
+def test_names_of_uncertainty_toolbox_have_the_values_that_the_page_says():
+    uct = pytest.importorskip("uncertainty_toolbox")
+    p = ss.Predictions(MEAN, STD, y_true=Y)
+    area = uct.metrics_calibration.miscalibration_area(MEAN, STD, Y)
+    assert ss.scores.miscalibration_area(p) == pytest.approx(area, abs=0.01)
+    ratio = uct.recalibration.optimize_recalibration_ratio(MEAN, STD, Y)
+    factor = ss.Recalibrator(ss.TemperatureScaling()).fit(p).predict(p) / p.y_std
+    assert factor == pytest.approx(ratio, rel=0.1)
+    for ours, theirs in (
+        (ss.scores.crps(p), uct.metrics_scoring_rule.crps_gaussian),
+        (ss.scores.nll(p), uct.metrics_scoring_rule.nll_gaussian),
+    ):
+        assert ours == pytest.approx(theirs(MEAN, STD, Y), rel=1e-3)
 
 
 # -- what used to be read wrongly without a word ---------------------------------------

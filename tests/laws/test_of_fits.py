@@ -146,14 +146,16 @@ def test_weights_undo_a_biased_draw(name):
 
 
 def test_a_weighted_row_stands_for_the_middle_of_its_share_of_the_levels():
-    z = np.arange(-60.0, 61.0)
+    # with some of exactly 0: what has an atom is not drawn towards a normal
+    z = np.sort(np.append(np.arange(-60.0, 61.0), np.zeros(40)))
     weights = np.resize([0.2, 1.0, 3.0], z.size)
     p = ss.Predictions(y_std=np.ones(z.size), error=z, weights=weights)
     d = fitted("temperature", p).apply(ss.Predictions(y_std=[1.0])).distributions
     in_effect = weights * weights.sum() / np.sum(weights**2)
     ends = np.cumsum(in_effect)
     level = (ends - in_effect / 2 + 0.5) / (ends[-1] + 1)
-    np.testing.assert_allclose(d.quantile(level)[0], z, atol=1e-9)
+    own = z != 0
+    np.testing.assert_allclose(d.quantile(level)[0][own], z[own], atol=1e-9)
 
 
 @some

@@ -136,3 +136,22 @@ def test_what_is_no_recalibrator_is_refused():
             ss.Follower(wrong)
     with pytest.raises(InvalidInputError, match="coverage"):
         ss.Follower(recalibrator(), 1.2)
+
+
+def test_ties_are_counted_as_the_intervals_that_were_given_have_held_them():
+    # where log t comes back to 0, limits are ties, which t = 1 - 2e-15 would miss
+    n = 1000
+    error = np.random.default_rng(11).integers(-1, 2, n + 500).astype(float)
+    p = ss.Predictions(y_std=np.ones(n + 500), error=error)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(p.take(slice(500)))
+    for coverage in (0.9, 0.95):
+        follower = ss.Follower(r, coverage)
+        n_missed = 0
+        for k in range(500, n + 500):
+            row = p.take(np.array([k]))
+            ((low, high),) = follower.interval(row)
+            n_missed += not low <= error[k] <= high
+            follower.update(row)
+        assert round(n * follower.missed, 6) == n_missed
+        whole = ss.Follower(r, coverage).update(p.take(slice(500, None)))
+        assert whole.log_stretch == follower.log_stretch

@@ -99,6 +99,55 @@ def test_what_is_learned_out_of_fold_is_normal():
     assert is_rare(found, n)
 
 
+def tied(kind, n, seed, late=1.0):
+    """Rows whose errors have few values; those from row 2,500 on are `late` times."""
+    rng = np.random.default_rng([seed, len(kind)])
+    u, features = np.ones(n), None
+    if kind == "ratings":
+        error = rng.choice([-2.0, -1, 0, 1, 2], n, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+    elif kind == "counts":
+        u, error = np.full(n, np.sqrt(3)), rng.poisson(3, n) - 3.0
+    elif kind == "grid":
+        error = np.round(2 * rng.normal(size=n)) / 2
+    else:
+        label = rng.choice(["a", "b"], n)
+        error = rng.integers(-2, 3, n) * np.where(label == "a", 1.0, 1.7)
+        features = {"label": label}
+    error[2500:] *= late
+    return ss.Predictions(y_std=u, error=error, features=features)
+
+
+def alarms_of_ties(kind, seed, late=1.0):
+    """Return the rows of the alarms of a monitor of each kind; None for no alarm."""
+    p = tied(kind, 4000, seed, late)
+    known, stream = p.take(slice(1000)), p.take(slice(1000, None))
+    scaling = ss.BoostedScaling() if kind == "labels" else ss.TemperatureScaling()
+    r = ss.Recalibrator(scaling).fit(known)
+    monitors = (ss.Monitor(r), ss.Monitor(known), ss.Monitor(r, reference=known))
+    alarms = [monitor.update(stream).alarm for monitor in monitors]
+    return [alarm and alarm.row for alarm in alarms]
+
+
+TIED = ("ratings", "counts", "grid", "labels")
+
+
+def test_errors_that_tie_are_no_change_and_a_change_of_them_is_found():
+    found = [alarms_of_ties(kind, seed) for kind in TIED for seed in range(3)]
+    assert (np.array(found) != None).sum(axis=0).max() <= 3  # noqa: E711
+    late = [alarms_of_ties(kind, seed, 1.6) for kind in TIED for seed in (5,)]
+    assert sum(all(row and row > 1500 for row in rows_) for rows_ in late) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TIED)
+def test_promised_rates_hold_where_errors_tie(kind):
+    n = 100
+    found = np.array([alarms_of_ties(kind, seed) for seed in range(n)]) != None  # noqa: E711
+    assert all(is_rare(alarms, n) for alarms in found.sum(axis=0))
+    late = np.array([alarms_of_ties(kind, n + seed, 1.6) for seed in range(20)])
+    assert (late != None).sum(axis=0).min() >= 19  # noqa: E711
+
+
 @pytest.mark.slow
 def test_what_rows_pay_is_fair_however_small_the_reference_is():
     # 20 rows are far from their distribution; the mean payoff is 1 all the same

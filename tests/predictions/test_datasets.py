@@ -228,7 +228,7 @@ def test_files_that_are_missing_or_damaged_are_refused(fake_files):
     with pytest.raises(InvalidInputError, match=r"test\.csv is damaged or another"):
         fetch_qm9(folder=fake_files)
     path.unlink()
-    with pytest.raises(InvalidInputError, match=r"`folder` must hold test\.csv"):
+    with pytest.raises(InvalidInputError, match=r"`folder` must contain test\.csv"):
         fetch_qm9(folder=fake_files)
 
 

@@ -39,13 +39,17 @@ def fit(p, **options):
 
 
 def test_intervals_hold_in_parts_that_the_scale_knows_nothing_of():
-    p, new = rows(3000), rows(20_000, seed=1)
-    plain, parted = fit(p), fit(p, parts=["phase", "x"])
-    for name, own in parts_of(new).items():
-        coverage = held(parted, new)[own].mean()
-        assert coverage > 0.88, name
-        if name != "liquid":
-            assert held(plain, new)[own].mean() < 0.8
+    new = rows(20_000, seed=1)
+    shares = {name: [] for name in parts_of(new)}
+    for seed in (2, 3, 0):
+        p = rows(3000, seed)
+        plain, parted = fit(p), fit(p, parts=["phase", "x"])
+        for name, own in parts_of(new).items():
+            shares[name].append(held(parted, new)[own].mean())
+            if name != "liquid":
+                assert held(plain, new)[own].mean() < 0.8
+    for name, of_fits in shares.items():
+        assert np.mean(of_fits) > 0.88, name
     # u stays, and the distribution follows
     np.testing.assert_array_equal(parted.predict(new), plain.predict(new))
     both = [r.apply(new).distributions for r in (plain, parted)]

@@ -114,6 +114,55 @@ def test_a_bias_is_learned_where_rows_out_of_fold_gain_from_it():
     assert constant.apply(new).y_pred.mean() > new.y_pred.mean()
 
 
+def test_trees_of_a_bias_are_few_where_rows_seem_to_lie_in_the_order_of_time():
+    def wavy(n, seed, **more):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(0, 1, (n, 3))
+        bias = 4 * np.sin(12 * x[:, 0]) * np.cos(9 * x[:, 1])
+        features = {"a": x[:, 0], "b": x[:, 1], **more.pop("features", {})}
+        error = bias + rng.normal(size=n)
+        return ss.Predictions(y_std=np.ones(n), error=error, features=features, **more)
+
+    def of(p):
+        r = ss.Recalibrator(bias="auto").fit(p)
+        return r, ss.scores.crps(r.apply(new))
+
+    new = wavy(4000, 1)
+    many, loss = of(wavy(3000, 0))
+    assert "pass `time`" not in many.describe()
+    day = np.datetime64("2020-01-01") + np.arange(3000) // 2
+    for dates in (day, day.astype(str), np.char.replace(day.astype(str), "-", "")):
+        few, loss_of_few = of(wavy(3000, 0, groups=dates))
+        assert "groups look like dates" in few.describe()
+        assert loss < 0.97 * loss_of_few
+    month = day.astype("datetime64[M]").astype("datetime64[D]")
+    for name, column in (
+        ("year", np.arange(3000.0)),
+        ("when", month.astype(str)),
+    ):
+        p = wavy(3000, 0, features={name: column})
+        words = ss.Recalibrator(bias="auto").fit(p).describe()
+        assert f"rows lie in the order of '{name}'" in words
+    timed = wavy(3000, 0, groups=day, time=day)
+    assert "pass `time`" not in ss.Recalibrator(bias="auto").fit(timed).describe()
+    assert "pass `time`" not in of(wavy(3000, 0, groups=np.arange(3000)))[0].describe()
+
+
+def test_noise_has_hardly_ever_trees_of_a_bias():
+    taken = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 41])
+        features = {name: rng.normal(size=400) for name in "abcd"}
+        p = ss.Predictions(
+            y_std=rng.lognormal(0, 0.5, 400),
+            error=rng.normal(size=400),
+            features=features,
+        )
+        words = ss.Recalibrator(bias="auto").fit(p).describe()
+        taken += "corrected by boosted trees" in words
+    assert taken <= 4
+
+
 def test_a_bias_must_hold_for_another_stretch_of_time():
     rng = np.random.default_rng(0)
     t = np.arange(1200.0)
@@ -416,6 +465,9 @@ def test_rows_out_of_fold_are_those_that_were_fitted_in_their_order():
             np.testing.assert_array_equal(getattr(q, name), getattr(p, name)[rows_of_q])
         np.testing.assert_array_equal(q.features["x"], p.features["x"][rows_of_q])
         assert q.distributions.fitted_share == 0
+        if "parts" not in options:  # the farthest row is beyond all that others tell
+            assert q.distributions.pit(q.y_true).max() == 1
+            assert q.distributions.pit(q.y_true).min() == 0
 
         # the same rows in another order are the same rows
         again = ss.Recalibrator(**options).fit(p.take(shuffled)).out_of_fold_
@@ -438,3 +490,38 @@ def test_rows_of_a_fit_are_neither_saved_nor_sent(tmp_path):
         np.testing.assert_array_equal(other.predict(rows(9)), r.predict(rows(9)))
         with pytest.raises(ex.InvalidInputError, match=r"not saved.*calibration="):
             _ = other.out_of_fold_
+
+
+class Falling(ss.recalibration.scalings.Scaling):
+    """What nobody would call isotonic: the larger u is, the less it becomes."""
+
+    def learn(self, rows):
+        from sigmascale.recalibration.additive import Additive, Base
+        from sigmascale.recalibration.scalings import Learned
+
+        base = Base(knots=np.array([0.5, 2.0]), values=np.array([4.0, 1.0]))
+        return Learned(Additive(base))
+
+
+def test_words_call_no_base_isotonic_but_say_what_it_is():
+    rng = np.random.default_rng(0)
+    p = ss.Predictions(y_std=rng.lognormal(size=200), error=rng.normal(size=200))
+    assert "isotonic" not in str(ss.Recalibrator(Falling()).fit(p).describe())
+
+
+@pytest.mark.parametrize("scaling", [None, ss.RakedScaling()])
+def test_a_column_of_one_value_changes_nothing(scaling):
+    rng = np.random.default_rng(1)
+    n = 300
+    u = rng.lognormal(size=n)
+    kind = rng.choice(["a", "b", "c"], n)
+    x = rng.normal(size=n)
+    error = u * np.exp(0.5 * (kind == "a") + 0.3 * x) * rng.normal(size=n)
+    features = {"x": x, "kind": kind}
+    for bias in (None, "auto"):
+        fitted = []
+        for more in ({}, {"one": np.full(n, "gas"), "same": np.full(n, 2.0)}):
+            p = ss.Predictions(y_std=u, error=error, features=features | more)
+            q = ss.Recalibrator(scaling, bias=bias).fit(p).apply(p)
+            fitted.append(np.column_stack([q.y_std, q.distributions.interval(0.9)]))
+        np.testing.assert_array_equal(*fitted)

@@ -12,7 +12,7 @@ from sigmascale.scores.intervals import (
     size_interval,
     within_groups,
 )
-from sigmascale.scores.student import fit_student
+from sigmascale.scores.student import StudentProfile, fit_student
 
 
 def pareto_groups(rng, n_groups):
@@ -157,3 +157,15 @@ def test_a_few_more_enormous_errors_never_make_uncertainties_look_better():
     z2[0] = 1e6
     assert before.low > 3
     assert size_interval(z2, 0.99).low > 0.6 * before.low
+
+
+def test_errors_of_exactly_0_say_nothing_of_tails_and_make_means_smaller():
+    z2 = np.random.default_rng(0).standard_t(4, 80) ** 2
+    alone = StudentProfile.of(z2, 80.0)
+    half_zero = StudentProfile.of(np.concatenate([z2, np.zeros(80)]), 160.0)
+    np.testing.assert_allclose(half_zero.loss, alone.loss, rtol=1e-12, atol=1e-12)
+    assert half_zero.upper(0.95) == pytest.approx(alone.upper(0.95) / 2, rel=1e-12)
+    assert half_zero.heaviest == alone.heaviest
+    few = np.concatenate([z2[:4], np.zeros(80)])
+    assert StudentProfile.of(few, 84.0) is None
+    assert StudentProfile.of(np.append(few, 1.0), 85.0) is not None

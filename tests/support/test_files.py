@@ -1,6 +1,7 @@
 """Saved files appear whole or not at all, and are read strictly."""
 
 import errno
+import json
 import os
 import signal
 import stat
@@ -87,7 +88,7 @@ def test_a_link_to_itself_is_refused(recalibrator, tmp_path):
     assert link.is_symlink()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows tells no number from a process")
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
 def test_what_a_killed_save_has_left_is_removed_by_the_next(recalibrator, tmp_path):
     program = (
         "import os, signal, sys; from pathlib import Path;"
@@ -100,6 +101,30 @@ def test_what_a_killed_save_has_left_is_removed_by_the_next(recalibrator, tmp_pa
     assert [name[:12] for name in names(tmp_path)] == [".sigmascale-"]
     recalibrator.save(tmp_path / "r.json")
     assert names(tmp_path) == ["r.json"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such locks")
+def test_a_save_of_any_container_is_left_alone_while_it_lives(recalibrator, tmp_path):
+    # processes of one container see nothing of another's, but for its numbers
+    program = (
+        "import os, sys; from pathlib import Path;"
+        "import sigmascale._support.files as files;"
+        "os.getpid = lambda: 999_999_999;"
+        "part = files.whole_file(Path(sys.argv[1]));"
+        "path = part.__enter__(); path.write_text('all of it');"
+        "print('begun', flush=True); sys.stdin.read();"
+        "part.__exit__(None, None, None)"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "other.txt")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as other:
+        assert other.stdout.readline() == b"begun\n"
+        recalibrator.save(tmp_path / "r.json")
+        assert len(names(tmp_path)) == 2
+        other.stdin.close()
+        assert other.wait(60) == 0
+    assert names(tmp_path) == ["other.txt", "r.json"]
+    assert (tmp_path / "other.txt").read_text() == "all of it"
 
 
 def test_a_link_stays_and_its_target_is_replaced(recalibrator, tmp_path):
@@ -138,3 +163,49 @@ def test_json_is_read_strictly(recalibrator, tmp_path):
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(DamagedFileError, match=r"."):
         ss.load(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc here")
+@pytest.mark.parametrize("head", ["[", '{"a": [', '{"format": "sigmascale", "x": ['])
+def test_a_file_of_brackets_is_refused_before_it_takes_memory(head, tmp_path):
+    path = tmp_path / "r.json"
+    with path.open("w") as file:
+        file.write(head)
+        for _ in range(60):
+            file.write("[]," * (2**20 // 3))
+        file.write("[]" + "]" + "}" * head.startswith("{"))
+    program = (
+        "import resource, sys; import sigmascale as ss;"
+        "ss.Recalibrator, ss.load;"
+        "size = int(open('/proc/self/statm').read().split()[0]) * 4096;"
+        "resource.setrlimit(resource.RLIMIT_AS, (size + 3 * 2**28,) * 2);"
+        "ss.load(sys.argv[1])"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "DamagedFileError" in done.stderr, done.stderr
+    assert "MemoryError" not in done.stderr
+
+
+def test_a_monitor_whose_inner_columns_have_other_names_is_refused(tmp_path):
+    from sigmascale.recalibration import persistence
+
+    rng = np.random.default_rng(0)
+    features = {"mass": rng.normal(size=400)}
+    p = ss.Predictions(
+        y_std=np.ones(400), error=rng.normal(size=400), features=features
+    )
+    for burn_in in (1000, 200):
+        monitor = ss.Monitor(burn_in=burn_in).update(p)
+        document = json.loads(persistence.dumps(monitor))
+        if burn_in == 1000:
+            columns = document["content"]["first"]["columns"]
+            columns["of temp"] = columns.pop("of mass")
+        else:
+            assert document["content"]["regions"][0]["name"] == "mass"
+            document["content"]["regions"][0]["name"] = "temp"
+        inner = {name: document[name] for name in ("extra", "content")}
+        document["sha256"] = persistence._checksum(inner)
+        (tmp_path / "m.json").write_text(json.dumps(document))
+        with pytest.raises(DamagedFileError, match="names"):
+            ss.load(tmp_path / "m.json")

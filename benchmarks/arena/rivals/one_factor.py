@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.arena.rivals.raw import log_density, predict_quantiles
 
 __all__ = ["log_density", "predict_quantiles"]
-NAME = "one factor"
+NAME = "temperature scaling"
 PACKAGE = None
 LEAGUE = "kept"
 

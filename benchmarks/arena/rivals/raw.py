@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import norm
 
-NAME = "raw u"
+NAME = "as predicted"
 PACKAGE = None
 LEAGUE = "kept"
 

@@ -5,24 +5,26 @@ from __future__ import annotations
 import errno
 import json
 import os
-import platform
 import secrets
 import shutil
 import stat
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from ..exceptions import DamagedFileError, InvalidInputError
-from .processes import is_gone
 from .text import quoted, shorten
 
-PREFIX = ".sigmascale-"
+if sys.platform != "win32":  # where what a killed process has left stays
+    import fcntl
+
+PREFIX = ".sigmascale-part-"
 # What systems say where nothing can be written, and never where something is read.
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
+MOST_BRACKETS = 1_000_000  # of JSON; each takes twenty times as many bytes when parsed
 _unfinished: set[Path] = set()  # what this process is writing
 
 
@@ -45,13 +47,20 @@ def whole_file(path: Path) -> Iterator[Path]:
     mode = None  # of the file that is there
     if place.exists():
         mode = stat.S_IMODE(place.stat().st_mode) & 0o777
-    _remove_leftovers(place.parent)
-    part = place.parent / f"{_mark()}{os.getpid()}-{secrets.token_hex(8)}{path.suffix}"
-    _unfinished.add(part)
+    for name in os.listdir(place.parent):
+        if name.startswith(PREFIX):
+            remove_leftover(place.parent / name)
+    name = f"{secrets.token_hex(8)}{path.suffix}"
+    new = place.parent / f".sigmascale-new-{name}"
+    part = place.parent / f"{PREFIX}{name}"
+    _unfinished.update((new, part))
+    claim = None
     try:
         # of the permissions of a new file, the system leaves what the user's mask does
         allowed = 0o666 if mode is None else mode | 0o600  # to be written now
-        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, allowed))
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, allowed))
+        claim = claimed(new)
+        os.rename(new, part)  # only now may others ask whether it is a leftover
         yield part
         if mode is not None:
             part.chmod(mode)
@@ -62,12 +71,46 @@ def whole_file(path: Path) -> Iterator[Path]:
         for number in FULL:  # libraries have errors without the name of the file
             if os.strerror(number) in str(problem):
                 raise OSError(number, os.strerror(number), str(path)) from problem
-        if getattr(problem, "filename", None) == str(part):  # nobody knows that name
+        if getattr(problem, "filename", None) in (
+            str(new),
+            str(part),
+        ):  # nobody knows that name
             code = problem.errno  # type: ignore[attr-defined]
             raise OSError(code, os.strerror(code), str(path)) from problem
         raise
     finally:
+        _remove(new)
         _remove(part)
+        if claim is not None:
+            os.close(claim)
+
+
+def claimed(path: Path) -> int | None:
+    """Lock a file or folder for this process; None if another one has, or it is gone.
+
+    The lock ends when its number is closed, or with the process: however that ends, and
+    in whichever container it runs.
+    """
+    if sys.platform == "win32":
+        return None
+    number = None
+    with suppress(OSError):  # a link, or a place without locks, where nothing is ours
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(number), path.lstat()):
+            return number
+    if number is not None:
+        os.close(number)
+    return None
+
+
+def remove_leftover(path: Path) -> None:
+    """Remove a file or folder whose process was killed, if it is of this user."""
+    claim = claimed(path)
+    if claim is not None:
+        if os.fstat(claim).st_uid == os.getuid():
+            _remove(path)
+        os.close(claim)
 
 
 def _remove(part: Path) -> None:
@@ -75,21 +118,6 @@ def _remove(part: Path) -> None:
     with suppress(OSError):
         shutil.rmtree(part) if part.is_dir() else part.unlink()
     _unfinished.discard(part)
-
-
-def _mark() -> str:
-    """Return how names of temporary files begin on this machine."""
-    return f"{PREFIX}{crc32(platform.node().encode()):08x}-"
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove what processes of this machine were writing here when they were killed."""
-    mark = _mark()
-    for name in os.listdir(folder):
-        if name.startswith(mark):
-            process = name.removeprefix(mark).partition("-")[0]
-            if is_gone(process):
-                _remove(folder / name)
 
 
 def remove_unfinished() -> None:
@@ -114,6 +142,10 @@ def parse_json(text: str | bytes) -> Any:
     >>> parse_json('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
     """
+    brackets = ("[", "{") if isinstance(text, str) else (b"[", b"{")
+    if sum(map(text.count, brackets)) > MOST_BRACKETS:  # type: ignore[arg-type]
+        msg = f"This is no JSON of ours: it has more than {MOST_BRACKETS:,} brackets."
+        raise DamagedFileError(msg, "json")
     try:
         return json.loads(text, object_pairs_hook=_named, parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:

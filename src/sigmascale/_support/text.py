@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 WIDTH = 80  # characters in a line of a terminal
@@ -52,6 +53,18 @@ def listed(names: Any, most: int = 8) -> str:
     names = [shorten(str(name)) for name in names]
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def unused(name: str, others: Iterable[str]) -> str:
+    """Return a name for what is ours that none of the others has, or has in it.
+
+    >>> unused("hash", ["u", "Hash of mine"])
+    'hash_'
+    """
+    small = [other.lower() for other in others]  # as names are in SQL
+    while any(name.lower() in other for other in small):
+        name += "_"
+    return name
 
 
 def visible(text: str, *, keep: str = "\n") -> str:

@@ -66,3 +66,14 @@ def mean_of(x: Floats, weights: Floats | None) -> float:
 def weights_of(weights: Floats | None, rows: Ints) -> Floats | None:
     """Return the weights of some rows, if there are any."""
     return None if weights is None else weights[rows]
+
+
+def levels_of_rows(n_rows: int, weights: Floats | None) -> Floats:
+    """Return the levels that sorted rows stand for: of n, the i-th for i / (n + 1).
+
+    A weighted row has room for its weight, and stands for the middle of it.
+    """
+    if weights is None:
+        return np.arange(1.0, n_rows + 1) / (n_rows + 1)
+    ends = np.cumsum(weights)
+    return np.asarray((ends - weights / 2 + 0.5) / (weights.sum() + 1))

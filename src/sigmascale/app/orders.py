@@ -105,12 +105,9 @@ def _column(column: dict[str, Any]) -> dict[str, Any]:
 
 def _rounded(column: dict[str, Any], cell: str) -> str:
     """Return a cell as text, with six digits if it is a number."""
-    with contextlib.suppress(ValueError):
-        return (
-            numerals.number(float(cell), 6)
-            if column["kind"] == "number"
-            else _short(cell)
-        )
+    if column["kind"] == "number":
+        with contextlib.suppress(ValueError):
+            return numerals.number(float(cell), 6)
     return _short(cell)
 
 

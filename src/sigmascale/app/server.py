@@ -17,7 +17,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from .._support.processes import is_gone
+from .._support.files import claimed, remove_leftover
 from ..exceptions import InvalidInputError
 from .guard import Guard
 from .session import Session
@@ -149,23 +149,20 @@ def _listening(host: str, port: int) -> socket.socket:
 def private_folder() -> Iterator[Path]:
     """Yield a folder that only this user can look into, and remove it at the end.
 
-    Folders that killed servers have left are removed first. The name of a folder tells
-    from its beginning whose it is, so that no other server takes it for a leftover.
+    Folders that killed servers have left are removed first.
     """
     parent = Path(tempfile.gettempdir())
     for leftover in parent.glob(f"{FOLDER_PREFIX}*"):
-        _remove_leftover(leftover)
-    folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-"))
+        remove_leftover(leftover)
+    new = Path(tempfile.mkdtemp(prefix="sigmascale-new-"))
+    claim = claimed(new)
+    # only now may others ask whether it is a leftover
+    folder = new.rename(
+        new.with_name(new.name.replace("sigmascale-new-", FOLDER_PREFIX))
+    )
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_leftover(folder: Path) -> None:
-    """Remove a folder of this user whose process is gone."""
-    owner = folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
-    if is_gone(owner):
-        with suppress(OSError):
-            if not folder.is_symlink() and folder.lstat().st_uid == os.getuid():
-                shutil.rmtree(folder)
+        if claim is not None:
+            os.close(claim)

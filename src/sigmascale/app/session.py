@@ -16,6 +16,7 @@ from typing import Any
 
 from ..cli.options import names_of_files
 from ..exceptions import InvalidInputError
+from ..predictions.roles import roles_of_page
 from .worker import Worker
 
 # What goes when a file or its columns change: the results that rest on it.
@@ -107,6 +108,7 @@ class Session:
             "results": self.results,
             "problems": self.problems,
             "largest": self.largest,
+            "roles": roles_of_page(),
         }
 
     def path_of(self, name: str) -> Path | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._support import numerals
 from .._support.progress import working
-from .._support.text import quoted
+from .._support.text import quoted, unused
 from ..predictions.roles import UncertaintyRoles
 from .options import (
     CommandResult,
@@ -113,43 +113,51 @@ class Apply(UncertaintyRoles, Reading):
         u = self.name or f"{schema.uncertainty if is_u else 'u'}{RECALIBRATED}"
 
         # numbers stand beside the cells of the file, which are kept as they are
-        typed = {}
-        for name, column in table.inputs().items():
-            typed[f"{name} {PLACE}"] = column
+        mark = unused(PLACE, rows.names)
+        typed = {f"{name} {mark}": column for name, column in table.inputs().items()}
         names = list(typed)
-        if schema.min_std is not None:
-            typed[names[0]] = typed[names[0]].clip(schema.min_std)
 
         # new columns, by the names that they will have
-        new = {}
-        for ending in ("", "_low", "_high", *(f"_q{p:g}" for p in self.quantiles)):
-            new[f"{u}{ending}"] = f"{u}{ending}"
+        endings = ("", "_low", "_high", *(f"_q{p:g}" for p in self.quantiles))
+        new = [(f"{u}{ending}", f"{u}{ending}") for ending in endings]
         prediction = None
         if schema.prediction is not None:
-            prediction = f"{schema.prediction} {PLACE}"
+            prediction = f"{schema.prediction} {mark}"
             typed[prediction] = rows.number(schema.prediction)
             if recalibrator.bias_ is not None:
                 corrected = f"{'' if made else schema.prediction}{RECALIBRATED}"
-                new[corrected.lstrip("_")] = f"{prediction}{RECALIBRATED}"
-        if taken := [name for name in new if name in old]:
+                new.append((corrected.lstrip("_"), f"{prediction}{RECALIBRATED}"))
+        new_names = [name for name, _ in new]
+        if repeated := [name for name in new_names if new_names.count(name) > 1]:
+            refuse(
+                f"two new columns would be called {quoted(repeated[0])}. Pass other "
+                "--quantiles, or another --name."
+            )
+        if taken := [name for name in new_names if name in old]:
             refuse(
                 f"there is a column {quoted(taken[0])} already. Choose another with "
                 "--name."
             )
+        shape = {}
+        if schema.has_shape:
+            for name, level in zip(schema.made_of, schema.levels, strict=True):
+                shape[f"{name} {PLACE}"] = level
+                typed[f"{name} {PLACE}"] = rows.number(name)
         lazy = frames.apply(
             recalibrator,
             rows.frame.with_columns(**typed),
             y_std=names[0],
             features=names[1:],
             y_pred=prediction,
+            shape=shape,
             quantiles=self.quantiles,
             coverage=self.coverage,
             name=u,
         )
 
         # the columns of the file, with types where the format has some, and the new
-        added = [pl.col(column).alias(name) for name, column in new.items()]
+        added = [pl.col(column).alias(name) for name, column in new]
         kept: list[Any] = [pl.col(name) for name in old]
         if table.kinds & set(UNTYPED) and written_kind(self.output) not in UNTYPED:
             kept = rows.typed(old, table.schema)
-        return lazy.select(*kept, *added), list(new)
+        return lazy.select(*kept, *added), new_names

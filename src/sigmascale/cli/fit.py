@@ -43,8 +43,8 @@ class Fit(Roles, Reading):
     report: str | None = option(
         "write a report on these rows to this file", "HTML", common=True
     )
-    scaling: str = option(
-        "what is fitted; --help all lists them", "NAME", "boosted", common=True
+    scaling: str | None = option(
+        "what is fitted; --help all lists them [boosted]", "NAME", common=True
     )
     bias: Literal["constant", "auto"] | None = option(
         "correct predictions: constant; auto, where rows gain", "HOW", common=True
@@ -160,16 +160,19 @@ class Fit(Roles, Reading):
                 words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
         return CommandResult(told, "\n".join(words), PASSED, v, recalibrator)
 
-    def _scaling(self) -> Scaling:
-        """Return the scaling that the options describe; refuse others."""
+    def _scaling(self) -> Scaling | None:
+        """Return the scaling that the options describe; refuse others.
+
+        Nobody may have named one: of few rows, u times one factor may then do as well.
+        """
         from ..recalibration.scalings import SCALINGS
 
-        if self.scaling not in SCALINGS:
+        name = self.scaling or "boosted"
+        if name not in SCALINGS:
             refuse(
-                f"--scaling must be one of {', '.join(SCALINGS)}; found "
-                f"{self.scaling!r:.80}."
+                f"--scaling must be one of {', '.join(SCALINGS)}; found {name!r:.80}."
             )
-        scaling = SCALINGS[self.scaling]
+        scaling = SCALINGS[name]
         by = self.by if len(self.by) > 1 else next(iter(self.by), None)
         options = {"n_bins": self.bins, "by": by, "loss": self.loss}
         parameters = inspect.signature(scaling).parameters
@@ -179,10 +182,8 @@ class Fit(Roles, Reading):
                 given[name] = value
                 if name not in parameters:
                     flag = "--bins" if name == "n_bins" else f"--{name}"
-                    refuse(
-                        f"{flag} is not for --scaling {self.scaling}, but for binwise."
-                    )
-        return scaling(**given)
+                    refuse(f"{flag} is not for --scaling {name}, but for binwise.")
+        return None if self.scaling is None else scaling(**given)
 
 
 def parted(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:

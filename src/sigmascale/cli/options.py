@@ -50,6 +50,9 @@ COMMANDS = [
 ]
 # What options that name files, or folders, call them.
 FILES = {"FILE", "JSON", "HTML", "SVG", "ONNX", "PICTURE", "CARD", "FOLDER"}
+EXIT_CODES = """\
+Exit status: 0 done, or all checks pass; 1 a check fails; 4 inconclusive;
+2 input that you can mend; 3 a defect of sigmascale, which please report."""
 ABOUT = "Test and recalibrate the uncertainties of regression models."
 
 
@@ -245,7 +248,7 @@ class Reading(Command):
     """Reading"""  # noqa: D400
 
     where: str | None = option(
-        "only rows that meet a condition in SQL", "CONDITION", common=True
+        'only rows that meet it, as "mass < 9"', "CONDITION", common=True
     )
     drop_missing: bool = option(
         "leave out rows with missing values", default=False, common=True
@@ -401,7 +404,8 @@ def _overview() -> str:
     for name in COMMANDS:
         lines.append(f"  {name:<10}{str(command(name).__doc__).splitlines()[0]}")
     lines.append("\n`sigmascale COMMAND --help` tells more, with examples; they use")
-    lines.append("the files that `sigmascale demo` writes.")
+    lines.append("the files that `sigmascale demo` writes.\n")
+    lines.append(EXIT_CODES)
     return "\n".join(lines)
 
 
@@ -419,6 +423,8 @@ class _Parser(argparse.ArgumentParser):
             examples = [f"Example: {cls.examples[0]}"]
         else:
             examples = ["Examples:", *(f"  {example}" for example in cls.examples)]
+        if page == "all":
+            examples += ["", EXIT_CODES]
         super().__init__(
             f"sigmascale {cls.verb()}",
             usage=f"sigmascale {cls.verb()} {shown} [OPTIONS]",

@@ -10,23 +10,24 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from .._support.notices import remedies, rows_at, warn
+from .._support.notices import quiet, remedies, rows_at, warn
 from .._support.progress import working
 from .._support.text import WIDTH, listed, quoted
 from ..exceptions import (
     ColumnError,
-    InvalidInputError,
     MissingFeatureWarning,
     VarianceNotUncertaintyWarning,
 )
-from ..predictions.predictions import Predictions
-from ..predictions.roles import UncertaintyRoles
+from ..predictions.forms import outermost, warn_of_crossing
+from ..predictions.predictions import Predictions, warn_of_lifted
+from ..predictions.roles import OF_ROWS, UncertaintyRoles
 from ..predictions.schema import (
     RECALIBRATED,
     TOO_MANY_LABELS,
@@ -39,15 +40,15 @@ from ..predictions.schema import (
     known,
     remembered,
 )
+from .conditions import met
 from .options import Reading, refuse
 from .tables import (
-    FAILURES,
     OF_A_FILE,
     PLACE,
     about,
-    first_line,
     named,
     read,
+    reading,
     row_of,
 )
 
@@ -221,46 +222,11 @@ class TypedColumns:
         return [name for name, n in pairs if are_labels(n, n_rows)]
 
     def where(self, condition: str) -> pl.LazyFrame:
-        """Return the rows that meet a condition in SQL; a missing value meets none."""
-        try:
-            met = pl.sql_expr(condition)
-            used = list(dict.fromkeys(met.meta.root_names()))
-        except (*FAILURES, UnicodeError) as problem:
-            raise self._no_condition(condition, problem) from problem
-        for name in used:
-            known(name, self.names, "--where")
-
-        # numbers in text are compared as numbers, and stay text in the rows
-        kinds = self.kinds(used)
-        numbers = []
-        copies = []
-        originals = []
-        for i, name in enumerate(used):
-            copy = f"{PLACE} {i}"
-            copies.append(pl.col(name).alias(copy))
-            originals.append(pl.col(copy).alias(name))
-            if kinds[name] == "number":
-                numbers.append(self.number(name).alias(name))
-        try:
-            lazy = self.frame.with_columns(copies).with_columns(numbers)
-            lazy = lazy.filter(met)
-            lazy = lazy.with_columns(originals).select(self.schema.names())
-            n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
-        except FAILURES as problem:
-            raise self._no_condition(condition, problem) from problem
-        if not n_rows:
+        """Return the rows that meet a condition; a missing value meets none."""
+        lazy = self.frame.filter(met(condition, self))
+        if not lazy.select(pl.len()).collect(engine="streaming").item():
             refuse(f"--where {quoted(condition)} keeps no row.")
         return lazy
-
-    def _no_condition(self, condition: str, problem: BaseException) -> Exception:
-        """Return what is told of a condition that cannot be used."""
-        msg = (
-            f"--where {quoted(condition)} cannot be used: {first_line(problem)}. It is "
-            "a condition such as \"split = 'test' AND mass < 120\": numbers are "
-            "compared with numbers, text in single quotes with text. The columns are: "
-            f"{listed(self.names)}."
-        )
-        return InvalidInputError(msg, "condition", columns=self.names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +262,7 @@ class InputTable:
         `also` be other uncertainties.
         """
         files = tuple(files)
-        with about(files), working("reading the table"):
+        with reading(files), working("reading the table"):
             frame, kinds = read(files, command.separator, command.most)
             rows = TypedColumns(frame, command.decimal)
 
@@ -330,7 +296,14 @@ class InputTable:
 
     @cached_property
     def uncertainty(self) -> pl.Expr:
-        """The uncertainty; of variances, the root."""
+        """The uncertainty, which is at least --min-std; of variances, the root."""
+        u = self._uncertainty
+        least = self.schema.min_std
+        return u if least is None else u.clip(least)
+
+    @property
+    def _uncertainty(self) -> pl.Expr:
+        """The uncertainty as it is, also where it is too small."""
         u = self.rows.number(self.schema.uncertainty)
         return u.sqrt() if self.schema.is_variance else u
 
@@ -344,15 +317,16 @@ class InputTable:
         """Return all columns that rows are made of, as numbers or as they are."""
         schema = self.schema
         columns = self.inputs()
-        for name in (*schema.error, schema.prediction, schema.weight, *self.also):
+        for name in (*schema.error, schema.prediction, *self.also):
             if name and name not in columns:
                 columns[name] = self.rows.number(name)
-        if schema.groups and schema.groups not in columns:
-            columns[schema.groups] = self.rows.label(schema.groups)
-        if schema.time and schema.time not in columns:
-            time = schema.time
-            is_number = self.rows.kinds([time])[time] == "number"
-            columns[time] = self.rows.number(time) if is_number else pl.col(time)
+        for role, name in schema.of_rows.items():
+            kind = OF_ROWS[role]
+            if kind == "time":  # dates stay as they are
+                kind = self.rows.kinds([name])[name]
+            if name not in columns:
+                as_kind = {"number": self.rows.number, "label": self.rows.label}
+                columns[name] = as_kind.get(kind, pl.col)(name)
         return columns
 
     # -- checks ------------------------------------------------------------------------
@@ -381,7 +355,9 @@ class InputTable:
         gap_counts = {name: number_of[f"gap {i}"] for i, name in enumerate(missing)}
         n_rows = number_of["len"]
         n_lost = number_of["lost"]
-        return self._complete(n_rows, n_lost, is_lost, gap_counts, optional)
+        complete = self._complete(n_rows, n_lost, is_lost, gap_counts, optional)
+        complete._warn_of_changed()
+        return complete
 
     def _missing(self) -> dict[str, pl.Expr]:
         """Return where the values of columns are missing, the uncertainty first."""
@@ -536,6 +512,49 @@ class InputTable:
             gaps=gaps,
         )
 
+    def _warn_of_changed(self) -> None:
+        """Warn of values that are changed where they are read, once for all rows.
+
+        Rows are read in batches, and a batch knows neither the others nor its place.
+        """
+        schema = self.schema
+        if schema.made_of:
+            # an ensemble, or levels, that tell no uncertainty are refused
+            schema.made_values(np.zeros((1, len(schema.made_of))))
+        least = schema.min_std
+        if least is not None and not 0 < least < np.inf:
+            refuse(f"--min-std must be a positive number; found {least:g}.")
+        n_low = pl.lit(0) if least is None else (self._uncertainty < least).sum()
+        crosses = exchanged = pl.lit(False)
+        if schema.levels:
+            quantiles = [self.rows.number(name) for name in schema.made_of]
+            low, high = outermost(schema.levels)
+            is_known = pl.all_horizontal(column.is_not_null() for column in quantiles)
+            descents = [upper < lower for lower, upper in pairwise(quantiles)]
+            crosses = is_known & pl.any_horizontal(descents)
+            exchanged = is_known & (quantiles[high] < quantiles[low])
+        elif least is None:
+            return
+        counts = self.rows.frame.select(
+            low=n_low,
+            crossing=crosses.sum(),
+            exchanged=exchanged.sum(),
+            first=pl.col(PLACE).filter(crosses).first(),
+        )
+        told = counts.collect(engine="streaming").row(0, named=True)
+        if told["exchanged"] > self.n_rows / 2:
+            refuse(
+                "quantiles must be in the order of their levels; in "
+                f"{told['exchanged']} of {self.n_rows} rows they are not. Are columns, "
+                "or limits, exchanged?",
+                "crossing",
+            )
+        if told["crossing"]:
+            first = row_of(told["first"], self.files)
+            warn_of_crossing(told["crossing"], self.n_rows, first)
+        if least is not None:
+            warn_of_lifted(told["low"], self.n_rows, least)
+
     # -- rows --------------------------------------------------------------------------
 
     @property
@@ -546,10 +565,15 @@ class InputTable:
     def predictions(self) -> Predictions:
         """Return the rows, or a sample of very many, as everything takes them."""
         # what is made of others, and roots of variances, are there already
-        schema = replace(self.schema, is_variance=False, made_of=(), levels=())
-        columns = [column.alias(name) for name, column in self._used().items()]
+        schema = replace(self.schema, is_variance=False, min_std=None)
+        used = self._used()
+        if schema.has_shape:
+            used |= {name: self.rows.number(name) for name in schema.made_of}
+        else:
+            schema = replace(schema, made_of=(), levels=())
+        columns = [column.alias(name) for name, column in used.items()]
         frame = self.rows.frame.select(columns)
-        with self.told():
+        with self.told(), reading(self.files):
             if not self.is_large:
                 p = schema.read(frame.collect())
                 has_places = p.places is not None  # of rows without weight
@@ -559,7 +583,9 @@ class InputTable:
             from ..integrations.frames import draw
 
             seed = getattr(self.command, "seed", 0)
-            return draw(nw.from_native(frame), schema, self.command.most, seed)
+            place = (pl.col(PLACE) % OF_A_FILE).alias(PLACE)
+            frame = self.rows.frame.select(*columns, place)
+            return draw(nw.from_native(frame), schema, self.command.most, seed, PLACE)
 
     def batches(self) -> Iterator[InputTable]:
         """Yield tables that memory holds, in the order of the rows."""
@@ -649,10 +675,14 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
     def values(batch: pl.Series) -> pl.Series:
         """Return both of a batch of rows; of incomplete ones, they are missing."""
         table = batch.struct.unnest().to_numpy().astype(float)
+        if schema.levels:
+            table.sort(axis=1)  # of which `_warn_of_changed` warns
         is_complete = np.isfinite(table).all(axis=1)
         columns = np.full((2, len(table)), np.nan)
         if is_complete.any():
-            columns[:, is_complete] = schema.made_values(table[is_complete])
+            # of rows with truths, what is odd is told when all are read
+            with quiet():
+                columns[:, is_complete] = schema.made_values(table[is_complete])
         made = dict(zip(schema.made, columns, strict=True))
         return pl.DataFrame(made, nan_to_null=True).to_struct()
 
@@ -682,7 +712,7 @@ def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
 
 def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str, Any]:
     """Return what is in files, for people who choose columns: rows, kinds, guesses."""
-    with about(files), working("reading the table"):
+    with reading(files), working("reading the table"):
         frame, _ = read(files, command.separator, command.most)
         rows = TypedColumns(frame, command.decimal)
         names = rows.names

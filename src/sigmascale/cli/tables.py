@@ -8,6 +8,7 @@ the row in it, counted from 1 without the header; in a sheet, as the sheet count
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io
 import os
@@ -28,8 +29,9 @@ from typing import Any
 import polars as pl
 
 from .._support.files import parse_json, whole_file
+from .._support.notices import warn
 from .._support.text import listed, quoted
-from ..exceptions import InvalidInputError
+from ..exceptions import HiddenSheetWarning, InvalidInputError
 from .options import refuse
 
 FORMATS = {
@@ -52,6 +54,8 @@ MOST_SHEET_CELLS = 50_000_000
 MOST_SHEET_ROWS = 1_048_576
 FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Source = str | io.BytesIO
+# In a sheet: the cells that are merged, as D2:D31, and the last row of them.
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+(\d+))"')
 
 
 def named(files: Sequence[str]) -> str:
@@ -72,9 +76,30 @@ def about(files: Sequence[str]) -> Iterator[None]:
         if not str(problem).startswith(tuple(f"{file}: " for file in files)):
             problem.args = (f"{named(files)}: {problem}", *problem.args[1:])
         raise
-    except FAILURES as problem:
-        msg = f"{named(files)}: cannot be read: {first_line(problem)}."
+
+
+@contextmanager
+def reading(files: Sequence[str], what: str = "cannot be read") -> Iterator[None]:
+    """Say that files `cannot be read` where the library that reads them says so.
+
+    Nothing else may be done in here: a defect of ours is not the fault of a file.
+    """
+    try:
+        with about(files):
+            yield
+    except (*FAILURES, OSError) as problem:
+        _refuse_shortage(problem)
+        if getattr(problem, "strerror", None):
+            raise  # which names its file
+        msg = f"{named(files)}: {what}: {first_line(problem)}."
         raise InvalidInputError(msg) from problem
+
+
+def _refuse_shortage(problem: BaseException) -> None:
+    """Say that memory was short, where a library says so in its words."""
+    words = str(problem).lower()
+    if os.strerror(errno.ENOMEM).lower() in words or "out of memory" in words:
+        raise MemoryError from problem
 
 
 def first_line(problem: BaseException) -> str:
@@ -163,7 +188,7 @@ def read(
     frames = []
     kinds = set()
     for number, file in enumerate(files):
-        with about([file]):
+        with reading([file]):
             lazy, kind = _read(file, separator, most)
         kinds.add(kind)
         place = pl.col(PLACE).cast(pl.Int64) + number * OF_A_FILE
@@ -213,7 +238,7 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
     kind = kind_of(path, head)
     if kind == "excel":
         with _opened(source) as file:
-            return _read_sheet(file), kind
+            return _read_sheet(file, path), kind
     mark = separator or ("\t" if kind == "tsv" else ",")
     try:
         lazy = _scan(kind, source, head, mark)
@@ -229,9 +254,8 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
         if not lazy.head(1).collect(engine="streaming").height:
             columns = listed(map(quoted, lazy.drop(PLACE).collect_schema().names()))
             refuse(f"there are columns ({columns}), but no rows.")
-    except (InvalidInputError, MemoryError, OSError):
-        raise
-    except (Exception, pl.exceptions.PanicException) as problem:
+    except FAILURES as problem:
+        _refuse_shortage(problem)
         what = first_line(problem)
         if kind in UNTYPED:
             what = _odd_row(source, mark) or what
@@ -451,7 +475,7 @@ def _odd_row(source: Source, mark: str) -> str:
 # -- sheets ----------------------------------------------------------------------------
 
 
-def _read_sheet(file: Any) -> pl.LazyFrame:
+def _read_sheet(file: Any, path: str) -> pl.LazyFrame:
     """Return the first sheet of a workbook, with the sheet's numbers of its rows.
 
     Columns of numbers alone, of truth values or of dates have that type. In others,
@@ -460,22 +484,23 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
     """
     from openpyxl import load_workbook
 
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles that it does not know
-            book = load_workbook(file, read_only=True, data_only=True)
-            book.worksheets[0].reset_dimensions()  # which are claims
-            rows = _cells(book.worksheets[0].iter_rows(values_only=True))
-    except (InvalidInputError, MemoryError):
-        raise
-    except Exception as problem:  # of a library that has many
-        msg = f"cannot be read as EXCEL: {first_line(problem)}. (Is it a whole file?)"
-        raise InvalidInputError(msg) from problem
+    with _reading_excel():
+        book = load_workbook(file, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # which are claims
+        rows = _cells(sheet.iter_rows(values_only=True))
+    if sheet.sheet_state != "visible":
+        warn(
+            f"{path}: the first sheet, {quoted(sheet.title)}, is what is read, and it "
+            "is hidden.",
+            HiddenSheetWarning,
+        )
     if not rows:
         refuse("the first sheet is empty.")
 
     # the first row that holds something has the names
     top, *others = rows
+    _refuse_merged(sheet, top)
     first, last = _filled(rows[top])
     header = rows[top][first : last + 1]
     names = ["" if cell is None else str(cell) for cell in header]
@@ -504,6 +529,37 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
     frame = pl.DataFrame(columns)
     frame.columns = [PLACE, *names]  # of which one may be empty
     return frame.lazy()
+
+
+@contextmanager
+def _reading_excel() -> Iterator[None]:
+    """Say that a file cannot be read where openpyxl, which has many errors, says so."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles that it does not know
+            yield
+    except (InvalidInputError, MemoryError):
+        raise
+    except Exception as problem:
+        msg = f"cannot be read as EXCEL: {first_line(problem)}. (Is it a whole file?)"
+        raise InvalidInputError(msg) from problem
+
+
+def _refuse_merged(sheet: Any, top: int) -> None:
+    """Refuse cells below the names that are merged: only the first has a value."""
+    end = b""
+    with _reading_excel(), sheet._get_source() as xml:
+        merged: set[tuple[str, int]] = set()
+        while block := xml.read(HEAD):
+            found = _MERGED.findall(end + block)
+            merged.update((cells.decode(), int(row)) for cells, row in found)
+            end = (end + block)[-200:]
+    below = sorted(cells for cells, row in merged if row > top)
+    if below:
+        refuse(
+            f"cells {listed(below, 3)} are merged, so that only the first of them has "
+            "a value. Unmerge them, and fill in the others."
+        )
 
 
 def _cells(rows: Iterator[Sequence[Any]]) -> dict[int, Sequence[Any]]:
@@ -571,7 +627,10 @@ def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
                 if isinstance(cell.value, str):
                     cell.data_type = "s"  # and no formula
             sheet.append(cells)
-        book.save(part)
+        # in memory: what is half written would be written again when it is forgotten
+        whole = io.BytesIO()
+        book.save(whole)
+        part.write_bytes(whole.getbuffer())
     except OSError:
         # the rows are in a temporary file, which cannot be closed on a full disk
         for close in (sheet.close, sheet._writer.close):
@@ -610,7 +669,7 @@ def write(
     if path.lower().endswith(".gz"):
         settings |= {"compression": "gzip", "check_extension": False}
     sink = getattr(lazy, f"sink_{'csv' if kind == 'tsv' else kind}", None)
-    try:
+    with reading([path], f"cannot be written as {kind.upper()}"):
         if path == STANDARD:
             return to_standard_output(lazy.collect().write_csv(**settings))
         with whole_file(Path(path)) as part:
@@ -618,6 +677,3 @@ def write(
                 _write_sheet(lazy, part, path)
             else:
                 sink(part, **settings)
-    except FAILURES as problem:
-        msg = f"{path}: cannot be written as {kind.upper()} ({first_line(problem)})."
-        raise InvalidInputError(msg) from problem

@@ -115,6 +115,15 @@ def to_onnx(
 
     # what distributions are about: predictions, with their bias corrected
     bias = recalibrator.bias_
+    if recalibrator.shape_kept_:
+        if levels:
+            msg = (
+                "`quantiles` and `interval` of rows that keep their shapes leave "
+                "through these, which no graph knows. Export uncertainties alone, and "
+                "take limits from `apply`, or fit with shape=False."
+            )
+            raise InvalidInputError(msg, "shapes-of-rows")
+        bias = None  # which moves rows along their shapes
     if levels or bias is not None:
         centre = ndx.argument(shape=("n",), dtype=ndx.float64)
         inputs[Y_PRED] = centre

@@ -8,7 +8,9 @@ engines draw the same rows, however they are ordered or divided into files.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -29,7 +31,7 @@ from .._support.checks import (
 from .._support.labels import Categories
 from .._support.notices import quiet
 from .._support.parameters import check_is_fitted
-from .._support.text import listed, quoted, shorten
+from .._support.text import listed, quoted, shorten, unused
 from ..exceptions import InvalidInputError, NotANumberError
 from ..predictions.predictions import Predictions
 from ..predictions.schema import RECALIBRATED, Choice, Schema, find
@@ -41,10 +43,15 @@ from .clusters import Tally, prepare_dask, prepare_spark
 
 Frame = nw.LazyFrame[Any]
 
-HASH = "hash of the row"
+ENGINES = {
+    nw.Implementation.POLARS,
+    nw.Implementation.DUCKDB,
+    nw.Implementation.DASK,
+    nw.Implementation.PYSPARK,
+    nw.Implementation.PYSPARK_CONNECT,
+}
 HASHED = 12  # columns of numbers, at most
 GOLDEN_RATIO = 0.6180339887498949  # whose multiples are spread out
-NEW = "new columns"  # a struct of them, before it is taken apart
 
 
 def sample(
@@ -99,6 +106,7 @@ def apply(
     y_std: str | None = None,
     features: Sequence[str] | None = None,
     y_pred: str | None = None,
+    shape: Mapping[str, float] | None = None,
     quantiles: Sequence[float] = (),
     coverage: float | None = None,
     name: str | None = None,
@@ -127,6 +135,10 @@ def apply(
     y_pred : str, optional
         The column of predictions. Where the recalibrator knows a bias, their corrected
         values become a column, its name with "_recalibrated".
+    shape : dict of str to float, optional
+        The columns of quantiles that rows are made of, with their levels, in order, if
+        it was fitted to such rows: see :meth:`sigmascale.Predictions.from_quantiles`.
+        `y_pred` and `y_std` are their median and width.
     quantiles : list of float, optional
         Levels whose quantiles become columns: `name` with "_q0.05" and so on. They are
         those of the truth, or without `y_pred` those of the error.
@@ -155,6 +167,7 @@ def apply(
     {'u': [1.0, 3.0], 'u_recalibrated': [2.0, 6.0]}
     """
     check_is_fitted(recalibrator)
+    recalibrator = copy(recalibrator)  # rows may be read after it was fitted anew
     names = recalibrator.names_
     given = names[1:] if features is None else tuple(features)
     if len(given) != len(names) - 1:
@@ -186,6 +199,7 @@ def apply(
         ),
         labelled=frozenset(columns[k] for k in recalibrator.labelled_),
         y_pred=y_pred,
+        shape=dict(shape or {}),
         quantiles=tuple(quantiles),
         coverage=coverage,
         name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
@@ -216,13 +230,18 @@ def _as_lazy(frame: Any) -> Frame:
     wrapped = nw.from_native(frame, pass_through=True)
     if isinstance(wrapped, nw.DataFrame):
         return wrapped.lazy()
-    if not isinstance(wrapped, nw.LazyFrame):
-        msg = (
-            "`frame` must be a lazy frame of Polars, DuckDB, Dask or Spark; found "
-            f"{type(frame).__name__}. Of files, polars.scan_parquet makes one."
-        )
-        raise InvalidInputError(msg)
-    return wrapped
+    if isinstance(wrapped, nw.LazyFrame) and wrapped.implementation in ENGINES:
+        return wrapped
+    library = type(frame).__module__.partition(".")[0]
+    remedy = "Of files, polars.scan_parquet makes one."
+    if isinstance(wrapped, nw.LazyFrame):  # Ibis and SQLFrame run no batches
+        method = "to_polars" if library == "ibis" else "toPandas"
+        remedy = f"Call its `.{method}()` first, and pass what it returns."
+    msg = (
+        "`frame` must be a lazy frame of Polars, DuckDB, Dask or Spark; found "
+        f"{type(frame).__name__} of {library}. {remedy}"
+    )
+    raise InvalidInputError(msg)
 
 
 def _finite(name: str) -> nw.Expr:
@@ -235,26 +254,29 @@ def _finite(name: str) -> nw.Expr:
     return nw.when(numbers.is_finite()).then(numbers)
 
 
-def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions:
+def draw(
+    lazy: Frame, schema: Schema, n_rows: int, seed: int = 0, place: str | None = None
+) -> Predictions:
     """Return about so many rows of a lazy frame, whose columns a schema tells.
 
-    The frame is read twice: to count its rows, and to collect those that are drawn.
+    The frame is read twice: to count its rows, and to collect those that are drawn. A
+    column may tell the `place` of a row, by which messages name it.
     """
     groups = schema.groups
     n_all, sizes = _counted(lazy, schema)
     if n_all <= n_rows:
-        return schema.read(_collected(lazy, schema).to_native())
+        return _rows(_collected(lazy, schema, place), schema, place)
 
     # a share of the rows, or of the groups
     share = n_rows / n_all
     if groups is None:
-        drawn = _with_hash(lazy, sizes, seed).filter(nw.col(HASH) < share)
+        drawn = _some_rows(lazy, sizes, share, seed)
     else:
         groups_drawn = _some_groups(lazy, groups, share, seed)
         drawn = lazy.filter(nw.col(groups).is_in(groups_drawn))
 
     # rows that are alike are drawn or left together: more may come than was asked for
-    table = _collected(drawn.head(2 * n_rows + 1), schema)
+    table = _collected(drawn.head(2 * n_rows + 1), schema, place)
     if groups is None and not n_rows / 2 <= len(table) <= 2 * n_rows:
         msg = (
             f"`frame` has rows that are too much alike to be sampled: of {n_all}, "
@@ -264,7 +286,7 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
         raise InvalidInputError(msg, "alike")
 
     # an order that depends on the rows alone
-    rows = schema.read(table.to_native())
+    rows = _rows(table, schema, place)
     errors = [] if rows.error is None else list(np.atleast_2d(rows.error.T))
     return rows.take(np.lexsort([*errors, *rows.columns]))
 
@@ -312,24 +334,27 @@ def _counted(lazy: Frame, schema: Schema) -> tuple[int, dict[str, float]]:
     return n_all, sizes
 
 
-def _with_hash(lazy: Frame, sizes: Mapping[str, float], seed: int) -> Frame:
-    """Return the frame with a number in [0, 1) in each row, as good as random.
+def _some_rows(
+    lazy: Frame, sizes: Mapping[str, float], share: float, seed: int
+) -> Frame:
+    """Return a share of all rows: those whose hash, a number in [0, 1), is below it.
 
     One after the other, numbers are added to what has become of those before, the sum
     is multiplied by something large, and what is left of the point is cut off. Units
     are powers of two: the last bits of a mean depend on the order in which an engine
     adds up, and powers of two do not.
     """
-    lazy = lazy.with_columns(nw.lit(GOLDEN_RATIO).alias(HASH))
-    value = nw.col(HASH)
+    hashed = unused("hash of the row", lazy.collect_schema())
+    lazy = lazy.with_columns(nw.lit(GOLDEN_RATIO).alias(hashed))
+    value = nw.col(hashed)
     for k, (name, size) in enumerate(sizes.items()):
         in_units = 2.0 ** -np.round(np.log2(size)) if size > 1e-290 else 1.0
         many = 1e7 * (1 + (1 + k) * (1 + seed) * GOLDEN_RATIO % 1.0)
         number = _finite(name).fill_null(0.0) * float(many * in_units)
-        lazy = lazy.with_columns((value + (number - number.floor())).alias(HASH))
+        lazy = lazy.with_columns((value + (number - number.floor())).alias(hashed))
         mixed = value * (9973.0 * (1 + GOLDEN_RATIO))
-        lazy = lazy.with_columns((mixed - mixed.floor()).alias(HASH))
-    return lazy
+        lazy = lazy.with_columns((mixed - mixed.floor()).alias(hashed))
+    return lazy.filter(nw.col(hashed) < share)
 
 
 def _some_groups(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]:
@@ -341,10 +366,23 @@ def _some_groups(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]
     return [ordered[i] for i in shuffled[:n_drawn]]
 
 
-def _collected(lazy: Frame, schema: Schema) -> nw.DataFrame[Any]:
-    """Return the columns of a schema in memory."""
+def _collected(
+    lazy: Frame, schema: Schema, place: str | None = None
+) -> nw.DataFrame[Any]:
+    """Return the columns of a schema in memory, and that of places."""
     streaming: Any = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-    return lazy.select(*schema.columns).collect(**streaming)
+    columns = [*schema.columns, *filter(None, [place])]
+    return lazy.select(*columns).collect(**streaming)
+
+
+def _rows(table: nw.DataFrame[Any], schema: Schema, place: str | None) -> Predictions:
+    """Return the rows of a table, which know their places if there is such a column."""
+    rows = schema.read(table.to_native())
+    if place is None:
+        return rows
+    places = table[place].to_numpy()
+    # without those of no weight
+    return rows._with(places=places if rows.places is None else places[rows.places])
 
 
 # -- batches ---------------------------------------------------------------------------
@@ -365,6 +403,8 @@ class _Batches:
         Those of labels.
     y_pred : str or None
         The column of predictions.
+    shape : dict of str to float
+        The columns of quantiles, with their levels.
     quantiles : tuple of float
         Levels.
     coverage : float or None
@@ -381,6 +421,7 @@ class _Batches:
     columns: tuple[str | None, ...]
     labelled: frozenset[str]
     y_pred: str | None
+    shape: dict[str, float]
     quantiles: tuple[float, ...]
     coverage: float | None
     name: str
@@ -400,7 +441,7 @@ class _Batches:
     @cached_property
     def inputs(self) -> list[str]:
         """The columns that are read, each once."""
-        names = dict.fromkeys([*self.columns, self.y_pred])
+        names = dict.fromkeys([*self.columns, self.y_pred, *self.shape])
         return [name for name in names if name is not None]
 
     @cached_property
@@ -433,6 +474,13 @@ class _Batches:
 
     def check(self, kinds: nw.Schema) -> None:
         """Refuse columns that are not there, or hold no numbers where they must."""
+        if self.recalibrator.shape_kept_ and not self.shape and len(self.outputs) > 1:
+            msg = (
+                "The recalibrator keeps the shapes of rows, which quantiles, intervals "
+                "and corrected predictions need. Pass the columns that rows are made "
+                "of: shape={'q05': 0.05, ...}; or take uncertainties alone."
+            )
+            raise InvalidInputError(msg, "shapes-of-rows")
         for name in self.inputs:
             if name not in kinds:
                 msg = (
@@ -447,6 +495,13 @@ class _Batches:
                     f"{kinds[name]}. Convert it first."
                 )
                 raise NotANumberError(msg, "not-a-number", name=name)
+        for name, times in Counter(self.outputs).items():
+            if times > 1:
+                msg = (
+                    f"{times} new columns would be called {quoted(name)}. Pass other "
+                    "`quantiles`, or another `name`."
+                )
+                raise InvalidInputError(msg, "names", name=name)
         # levels, coverage and what bounds need, by a row that is made up
         no_label = np.array([None], dtype=object)
         made_up = {}
@@ -536,6 +591,10 @@ class _Batches:
                 features[in_fit] = columns[name]
         y_pred = None if self.y_pred is None else columns[self.y_pred]
         rows = Predictions(y_pred, u, features=features)
+        if self.shape:
+            given = np.column_stack([columns[name] for name in self.shape])
+            levels = np.array(list(self.shape.values()))
+            rows = rows._shaped(levels, np.sort(given, axis=1))
         unlike.append(self.recalibrator._unlike(rows))
 
         # what is said of them, in the order of `outputs`
@@ -567,7 +626,8 @@ def _on_polars(frame: Any, batches: _Batches) -> Any:
         evaluate, return_dtype=kinds, is_elementwise=True
     )
     unchanged = [name for name in frame.collect_schema() if name not in batches.outputs]
-    return frame.select(*unchanged, written.alias(NEW)).unnest(NEW)
+    new = unused("new columns", unchanged)
+    return frame.select(*unchanged, written.alias(new)).unnest(new)
 
 
 def _on_dask(frame: Any, batches: _Batches) -> Any:
@@ -618,10 +678,13 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
         function, evaluate, None, kind, type="arrow", null_handling="special"
     )
 
+    # all of them, in a struct that is taken apart in the end
+    new = unused("new columns", relation.columns)
+
     # names in quotes: DuckDB before 2.0 takes "a.b" for a column of a table else
     column_of = {
         name: duckdb.SQLExpression('"' + name.replace('"', '""') + '"')
-        for name in [*relation.columns, NEW]
+        for name in [*relation.columns, new]
     }
 
     # its call beside the columns that stay
@@ -636,7 +699,7 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
         column_of[name] for name in relation.columns if name not in batches.outputs
     ]
     try:
-        rows = relation.select(*unchanged, call.alias(NEW))
+        rows = relation.select(*unchanged, call.alias(new))
     except duckdb.CatalogException as problem:  # it does not know our function
         ours.remove_function(function)
         msg = (
@@ -649,6 +712,6 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     written = []
     for name in batches.outputs:
         field = duckdb.ConstantExpression(name)
-        value = duckdb.FunctionExpression("struct_extract", column_of[NEW], field)
+        value = duckdb.FunctionExpression("struct_extract", column_of[new], field)
         written.append(value.alias(name))
     return rows.select(*unchanged, *written)

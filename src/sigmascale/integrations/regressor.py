@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import Tags, _safe_indexing, check_array, get_tags, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
+    _check_method_params,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
+    has_fit_parameter,
     validate_data,
 )
 
@@ -32,7 +42,13 @@ from ..exceptions import (
 from ..predictions.predictions import Predictions
 from ..recalibration.distributions import Distributions
 from ..recalibration.recalibrator import Recalibrator
-from .sources import MeanOfModels, fitted_clone, has_uncertainty, predict_with_std
+from .sources import (
+    MeanOfModels,
+    fitted_clone,
+    has_uncertainty,
+    predict_with_std,
+    predictions_of,
+)
 
 LEAST_BELIEVED = 0.01  # of the median positive uncertainty: no less is believed
 MOST_FEATURES = 100  # columns of X that a scale is learned from unless they are named
@@ -158,7 +174,13 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the regressor, and the recalibrator to what it gets wrong out of fold.
 
@@ -170,16 +192,21 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             Target values.
         sample_weight : array-like of shape (n,), optional
             Importance weights of the rows, for the recalibrator and for a regressor
-            whose `fit` takes them.
+            whose `fit` takes them; with metadata routing, for one that asked for them.
         groups : array-like of shape (n,), optional
             Rows of one group stay together in all cross-validation.
+        **fit_params
+            Other parameters of the regressor's `fit`; of those that have a value a row,
+            each fold gets its rows.
 
         Returns
         -------
         self
         """
+        new = copy(self)  # which learns: this one stays as it is until all is learned
+
         # input of one length
-        validate_data(self, X, y, skip_check_array=True)
+        validate_data(new, X, y, skip_check_array=True)
         target = column_or_1d(y, warn=True)
         target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
         X, groups, weights = indexable(X, groups, sample_weight)
@@ -189,6 +216,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         regressor = self._regressor()
         recalibrator = self._recalibrator()
         has_std = has_uncertainty(regressor)
+        options = self._options(regressor, weights, fit_params)
 
         # what predicts, and which rows tell its errors, with their predictions
         if isinstance(regressor, FrozenEstimator):
@@ -199,7 +227,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         else:
             splits = self._splits(X, target, groups)
             of_folds = Parallel(n_jobs=self.n_jobs)(
-                delayed(_out_of_fold)(regressor, X, target, weights, *split)
+                delayed(_out_of_fold)(regressor, X, target, options, *split)
                 for split in splits
             )
             rows = np.concatenate([np.arange(target.size)[test] for _, test in splits])
@@ -208,24 +236,24 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             if self.ensemble:
                 fitted = MeanOfModels([fold.model for fold in of_folds])
             else:
-                fitted = fitted_clone(regressor, X, target, weights)
+                fitted = fitted_clone(regressor, X, target, options)
                 _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
 
         # where it tells no uncertainty, one number for all rows
-        self.std_ = None
+        new.std_ = None
         if u is None:
-            self.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
-            u = np.full(rows.size, self.std_)
+            new.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
+            u = np.full(rows.size, new.std_)
         _check_positive(u, regressor)
-        self.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
+        new.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
 
         # out-of-fold rows as Predictions, which the recalibrator learns from
         if groups is not None:
             groups = _safe_indexing(groups, rows)
         elif np.unique(rows).size < rows.size:
             groups = rows  # some of which were tested repeatedly
-        self.features_ = self._features(X, recalibrator, has_std=has_std)
-        self.predictions_ = self._rows(
+        new.features_ = new._features(X, recalibrator, has_std=has_std)
+        new.predictions_ = new._rows(
             _safe_indexing(X, rows),
             y_pred,
             u,
@@ -233,24 +261,28 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             groups=groups,
             weights=None if weights is None else _safe_indexing(weights, rows),
         )
-        self.recalibrator_ = _fitted_quietly(recalibrator, self.predictions_)
-        self.regressor_ = fitted
+        new.recalibrator_ = _fitted_quietly(recalibrator, new.predictions_)
+        new.regressor_ = fitted
+        self.__dict__ = new.__dict__
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the predictions of the regressor.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
             With the columns seen in `fit`.
+        return_std : bool, default False
+            Return recalibrated uncertainties, too, as Gaussian processes do.
 
         Returns
         -------
-        array of shape (n,)
+        array of shape (n,), or two of them
         """
-        self._check_columns(X)
-        return self.regressor_.predict(X)
+        fit = self._fit(X)
+        y_pred = predictions_of(fit.regressor_, X)
+        return (y_pred, fit.predict_std(X)) if return_std else y_pred
 
     def predict_std(self, X: Any) -> Floats:
         """Return recalibrated uncertainties.
@@ -264,8 +296,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        rows = self.to_predictions(X)  # refuses what was not fitted
-        u: Floats = self.recalibrator_.predict(rows)
+        fit = self._fit(X)
+        u: Floats = fit.recalibrator_.predict(fit.to_predictions(X))
         return u
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -296,8 +328,9 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Distributions
         """
-        rows = self.to_predictions(X)  # refuses what was not fitted
-        distributions: Distributions = self.recalibrator_.apply(rows).distributions
+        fit = self._fit(X)
+        rows = fit.recalibrator_.apply(fit.to_predictions(X))
+        distributions: Distributions = rows.distributions
         return distributions
 
     def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
@@ -319,19 +352,39 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Predictions
         """
-        self._check_columns(X)
-        y_pred, u = predict_with_std(self.regressor_, X)
+        fit = self._fit(X)
+        y_pred, u = predict_with_std(fit.regressor_, X)
         if u is None:
-            u = np.full(y_pred.size, self.std_)
-        return self._rows(X, y_pred, u, y_true=y, **others)
+            u = np.full(y_pred.size, fit.std_)
+        return fit._rows(X, y_pred, u, y_true=y, **others)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn that input is what the regressor takes."""
         tags = super().__sklearn_tags__()
-        tags_of_regressor = get_tags(self._regressor()).input_tags
-        tags.input_tags.sparse = tags_of_regressor.sparse
-        tags.input_tags.allow_nan = tags_of_regressor.allow_nan
+        with suppress(AttributeError):  # of packages without tags
+            tags_of_regressor = get_tags(self._regressor()).input_tags
+            tags.input_tags.sparse = tags_of_regressor.sparse
+            tags.input_tags.allow_nan = tags_of_regressor.allow_nan
         return tags
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who gets which metadata, as scikit-learn asks for it."""
+        to_fit = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(regressor=self._regressor(), method_mapping=to_fit)
+
+    def _options(
+        self, regressor: Any, weights: Any, fit_params: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return what the regressor's `fit` gets beside X and y."""
+        options = dict(fit_params)
+        if weights is not None:
+            options["sample_weight"] = np.asarray(weights, dtype=float)
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **options).regressor.fit)
+        if not has_fit_parameter(regressor, "sample_weight"):
+            options.pop("sample_weight", None)
+        return options
 
     def _regressor(self) -> Any:
         """Return the regressor, unfitted as it was passed; a ridge by default."""
@@ -368,16 +421,21 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             splitter = kind(splitter, shuffle=True, random_state=self.random_state)
         return list(check_cv(splitter).split(X, y, groups))
 
-    def _check_columns(self, X: Any) -> None:
-        """Compare the number and names of columns with those seen in `fit`."""
+    def _fit(self, X: Any) -> Self:
+        """Return what one fit has learned, whose columns these are.
+
+        Another thread may fit this object anew meanwhile, and not the copy.
+        """
         check_is_fitted(self)
-        if getattr(X, "ndim", 2) == 1 and hasattr(self, "n_features_in_"):
+        fit = copy(self)
+        if getattr(X, "ndim", 2) == 1 and hasattr(fit, "n_features_in_"):
             msg = (
-                f"X must be a table of {self.n_features_in_} columns; found shape "
+                f"X must be a table of {fit.n_features_in_} columns; found shape "
                 f"{X.shape}. Reshape your data: one row is X.reshape(1, -1)."
             )
             raise InvalidInputError(msg)
-        validate_data(self, X, skip_check_array=True, reset=False)
+        validate_data(fit, X, skip_check_array=True, reset=False)
+        return fit
 
     def _refuse_ensemble_of_one(self) -> None:
         """Refuse `ensemble` where the regressor was fitted before."""
@@ -458,12 +516,11 @@ class _OutOfFold(NamedTuple):
 
 
 def _out_of_fold(
-    regressor: Any, X: Any, y: Floats, weights: Any, train: Any, test: Any
+    regressor: Any, X: Any, y: Floats, options: dict[str, Any], train: Any, test: Any
 ) -> _OutOfFold:
     """Return a model that has learned from `train`, and what it says of `test`."""
-    if weights is not None:
-        weights = _safe_indexing(weights, train)
-    model = fitted_clone(regressor, _safe_indexing(X, train), y[train], weights)
+    of_train = _check_method_params(X, options, indices=train)
+    model = fitted_clone(regressor, _safe_indexing(X, train), y[train], of_train)
     y_pred, u = predict_with_std(model, _safe_indexing(X, test))
     return _OutOfFold(model, y_pred, u)
 
@@ -488,7 +545,7 @@ def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) 
     """Say that errors in training are far smaller than those out of fold."""
     n_asked = min(y.size, TRAINING_ROWS_ASKED)
     asked = np.unique(np.linspace(0, y.size - 1, n_asked).astype(int))
-    in_training = y[asked] - fitted.predict(_safe_indexing(X, asked))
+    in_training = y[asked] - predictions_of(fitted, _safe_indexing(X, asked))
     size_in_training = float(np.sqrt(np.mean(in_training**2)))
     size_out_of_fold = float(np.sqrt(np.mean(out_of_fold**2)))
     if size_in_training < INTERPOLATES * size_out_of_fold:

@@ -285,7 +285,7 @@ class Watched:
         if self.labels:
             place = {label: i for i, label in enumerate(self.labels)}
             return np.array([place.get(label, len(place)) for label in values.tolist()])
-        parts = np.searchsorted(self.limits, values, side="right")
+        parts = np.searchsorted(self.limits, values, side="right")  # as given
         return np.where(np.isnan(values), self.limits.size + 1, parts)
 
     def _kinds(self, units: Units) -> Ints:
@@ -313,14 +313,14 @@ class Watched:
 def _parts_of(values: Any) -> tuple[Floats, tuple[str, ...]]:
     """Return limits between tenths of numbers, or the most frequent labels."""
     if values is not None and values.dtype.kind != "f":
-        labels, counts = np.unique(values, return_counts=True)
-        often = np.argsort(-counts, kind="stable")[:_MOST_WATCHED]
+        labels, counts = np.unique(values, return_counts=True)  # as given
+        often = np.argsort(-counts, kind="stable")[:_MOST_WATCHED]  # whole numbers
         return np.empty(0), tuple(labels[often].tolist())
     numbers = np.empty(0) if values is None else values[~np.isnan(values)]
     if not numbers.size:
         return numbers, ()
     tenths = np.quantile(numbers, np.arange(1, _N_TENTHS) / _N_TENTHS)
-    return np.unique(tenths[tenths > numbers.min()]), ()
+    return np.unique(tenths[tenths > numbers.min()]), ()  # as given
 
 
 def _members(limits: Floats, labels: tuple[str, ...]) -> Floats:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import pathlib
+from copy import copy
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 
 from .._support.checks import Floats
 from ..exceptions import InvalidInputError
+from ..predictions.ordering import in_order_of_appearance
 from ..predictions.predictions import Predictions, check_predictions
 from ..recalibration import persistence
 from ..recalibration.distributions import Distributions, any_bound, check_coverage
@@ -18,7 +21,10 @@ from ..recalibration.recalibrator import Recalibrator
 
 ROW, GROUP = 0.05, 0.5  # steps of the logarithm: a row's, and a group's
 WIDEST = 700.0  # of a logarithm
-ROUNDING_OF_SHARES = 1e-6  # of a share
+FINEST_SHARE = (
+    1_000_000  # coverages are whole multiples of 1 / this, or of a larger one
+)
+DIGITS = 9  # of a sum of shares
 
 
 @stored(
@@ -45,10 +51,10 @@ class Follower:
 
     Attributes
     ----------
-    log_stretch : float
-        The logarithm of t: all that a follower knows of the stream.
     n_units : int
         Rows that have been taken; or groups, where batches have `groups`.
+    log_stretch : float
+        The logarithm of t, which follows from the number of misses among these.
 
     Notes
     -----
@@ -59,6 +65,9 @@ class Follower:
 
     and with 0.5 in place of 0.05 the mean share of n groups. As t stays between bounds
     wherever errors do, the second part vanishes like 1 / n.
+
+    Misses are counted, and log t is computed from their number: where it comes back to
+    0, intervals are those of the recalibrator to the last bit, and hold the same ties.
 
     *What this is about*: intervals are replayed. A row counts as missed if the interval
     with the t of that moment misses it, which is the one that was given if truths come
@@ -110,9 +119,11 @@ class Follower:
             raise InvalidInputError(msg, "no-recalibrator")
         self.recalibrator = recalibrator
         self.coverage = check_coverage(coverage)
-        self.log_stretch = 0.0
         self.n_units = 0
         self.units = "rows"
+        self._n_missed = 0.0  # of groups, the sum of their shares
+        # 1 - 0.9 is 1/10, and not what floats make of it
+        self._share = Fraction(1 - self.coverage).limit_denominator(FINEST_SHARE)
 
     # -- rows that arrive --------------------------------------------------------------
 
@@ -132,54 +143,30 @@ class Follower:
         """
         rows = check_predictions(p)
         if rows.time is not None:
-            rows = rows.take(np.argsort(rows.time, kind="stable"))
-        needed = self._needed(rows)
-        units = "rows" if rows.groups is None else "groups"
-        if self.n_units and units != self.units:
+            rows = rows.take(np.argsort(rows.time, kind="stable"))  # as given
+        new = copy(self)  # which follows: this one is as it was until all are taken
+        new.units = "rows" if rows.groups is None else "groups"
+        if self.n_units and new.units != self.units:
             msg = f"All batches must have groups, or none; the first had {self.units}."
             raise InvalidInputError(msg, "groups")
-        self.units = units
 
+        # each unit by the t that those before it have left
+        units = self._limits_and_truths(self.recalibrator.apply(rows))
         if rows.groups is None:
-            self._follow_rows(needed)
-            return self
-        groups, first = np.unique(rows.groups, return_index=True)
-        for group in groups[np.argsort(first)]:
-            self._follow_group(needed[rows.groups == group])
-        return self
-
-    def _needed(self, rows: Predictions) -> Floats:
-        """Return the logarithm of the t that would just hold each row."""
-        q = self.recalibrator.apply(rows)
-        if q.is_vector:
-            distance = np.linalg.norm(np.atleast_2d(q.errors), axis=1)
-            reach = q.distributions.radius(self.coverage)
+            for centre, low, high, truth in units.T.tolist():
+                low, high = _stretched(centre, low, high, new.stretch)
+                new._n_missed += not low <= truth <= high
+                new.n_units += 1
         else:
-            centre, low, high = self._limits(q.distributions)
-            off = q.target - centre
-            distance = np.abs(off)
-            reach = np.where(off > 0, high - centre, centre - low)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # what has no distance is held by any interval
-            times = np.where(distance > 0, distance / reach, 0.0)
-            return np.asarray(np.log(times))
-
-    def _follow_rows(self, needed: Floats) -> None:
-        """Take rows one by one."""
-        log_stretch = self.log_stretch
-        after_a_miss = ROW * self.coverage
-        after_a_hit = -ROW * (1 - self.coverage)
-        for needed_by_row in needed.tolist():
-            is_missed = needed_by_row > log_stretch
-            log_stretch += after_a_miss if is_missed else after_a_hit
-        self.log_stretch = log_stretch
-        self.n_units += needed.size
-
-    def _follow_group(self, needed: Floats) -> None:
-        """Take the rows of a group at once."""
-        missed = float(np.mean(needed > self.log_stretch))
-        self.log_stretch += GROUP * (missed - (1 - self.coverage))
-        self.n_units += 1
+            group = in_order_of_appearance(rows.groups)
+            for k in range(int(group.max()) + 1):
+                centre, low, high, truth = units[:, group == k]
+                low, high = _stretched(centre, low, high, new.stretch)
+                missed = 1 - float(np.mean((low <= truth) & (truth <= high)))
+                new._n_missed = round(new._n_missed + missed, DIGITS)
+                new.n_units += 1
+        self.__dict__ = new.__dict__
+        return self
 
     # -- intervals ---------------------------------------------------------------------
 
@@ -196,10 +183,8 @@ class Follower:
         array of shape (n, 2)
         """
         distributions = self.recalibrator.apply(p).distributions
-        centre, low, high = self._limits(distributions)
-        below = centre - self.stretch * (centre - low)
-        above = centre + self.stretch * (high - centre)
-        limits = np.column_stack([below, above])
+        low, high = _stretched(*self._limits(distributions), self.stretch)
+        limits = np.column_stack([low, high])
         bounds = distributions.bounds
         return np.clip(limits, *bounds) if any_bound(bounds) else limits
 
@@ -224,28 +209,44 @@ class Follower:
         low, centre, high = distributions.quantile([tail, 0.5, 1 - tail]).T
         return centre, low, high
 
+    def _limits_and_truths(self, q: Predictions) -> Floats:
+        """Return medians, limits and truths of rows; distances, where they are vectors.
+
+        A truth outside the bounds is in no interval, and NaN.
+        """
+        if q.is_vector:
+            radius = q.distributions.radius(self.coverage)
+            distance = np.linalg.norm(np.atleast_2d(q.errors), axis=1)
+            return np.array([0 * radius, -radius, radius, distance])
+        truth = q.target
+        bounds = q.distributions.bounds
+        if any_bound(bounds):
+            truth = np.where(np.clip(truth, *bounds) == truth, truth, np.nan)
+        return np.array([*self._limits(q.distributions), truth])
+
     # -- what there is to say ----------------------------------------------------------
+
+    @property
+    def log_stretch(self) -> float:
+        """The logarithm of t, in whole steps."""
+        now = copy(self)  # which no other thread updates meanwhile
+        allowed, of_units = now._share.as_integer_ratio()
+        excess = now._n_missed * of_units - now.n_units * allowed
+        return (ROW if now.units == "rows" else GROUP) * excess / of_units
 
     @property
     def stretch(self) -> float:
         """How many times as wide as recalibrated ones intervals are now: t."""
-        return math.exp(min(self.log_stretch, WIDEST))
+        return math.exp(min(max(self.log_stretch, -WIDEST), WIDEST))
 
     @property
     def missed(self) -> float:
         """The share of rows, or of groups' rows, that replayed intervals have missed.
 
-        It follows from what a follower knows: 1 − coverage + log t / (step · n).
+        It is 1 − coverage + log t / (step · n).
         """
-        return min(max(self._missed, 0.0), 1.0)
-
-    @property
-    def _missed(self) -> float:
-        """The share of misses, but for rounding."""
-        if not self.n_units:
-            return 0.0
-        step = ROW if self.units == "rows" else GROUP
-        return 1 - self.coverage + self.log_stretch / (step * self.n_units)
+        now = copy(self)
+        return now._n_missed / max(1, now.n_units)
 
     @property
     def words(self) -> str:
@@ -297,14 +298,21 @@ class Follower:
     def from_state(cls, parts: dict[str, Any]) -> Follower:
         """Return the follower of a file; it goes on bit for bit."""
         new = cls(parts["recalibrator"], parts["coverage"])
-        new.log_stretch = parts["log_stretch"]
         new.n_units = parts["n_units"]
         new.units = parts["units"]
+        step = ROW if new.units == "rows" else GROUP
+        n_missed = parts["log_stretch"] / step + new.n_units * new._share
+        new._n_missed = round(n_missed, 0 if new.units == "rows" else DIGITS)
         return new
 
     def check(self) -> None:
         """Refuse parts of a file that no follower has."""
-        is_moved = not self.n_units and self.log_stretch != 0
-        refuse_if(is_moved, "a follower without rows must not be stretched")
-        is_no_share = abs(self._missed - 0.5) > 0.5 + ROUNDING_OF_SHARES
-        refuse_if(is_no_share, "a follower must have missed a share of its rows")
+        is_share = 0 <= self._n_missed <= self.n_units
+        refuse_if(not is_share, "a follower must have missed a share of its rows")
+
+
+def _stretched(centre: Any, low: Any, high: Any, t: float) -> tuple[Any, Any]:
+    """Return limits t times as far from the centre; with t = 1, to the last bit."""
+    if t == 1:
+        return low, high
+    return centre - t * (centre - low), centre + t * (high - centre)

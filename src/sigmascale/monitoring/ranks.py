@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Floats, Ints, for_order
 from ..recalibration.persistence import (
     by_name,
     floats,
@@ -196,17 +196,22 @@ class Urn:
     n_later: int
     paid: Floats
 
+    def __post_init__(self) -> None:
+        """Round the limits of files that were written before sizes were rounded."""
+        self.limits = for_order(self.limits)
+
     @classmethod
     def of(cls, units: Units) -> Urn:
         """Return the urn of a reference."""
         ranked = [units[name] for name in units.ranked]
         gaps = len(units) + 1
+        # whole numbers
         positions = np.unique(np.rint(_LIMIT_SHARES * gaps).astype(np.int64))
         positions = positions[(positions > 0) & (positions < gaps)]
         limits = []
         ties = []
         for values in ranked:
-            order = np.lexsort((units["tie"], values))
+            order = np.lexsort((units["tie"], values))  # rounded
             at = order[positions - 1]
             limits.append(values[at])
             ties.append(units["tie"][at])
@@ -258,11 +263,11 @@ class Urn:
     def _bins(self, values: Floats, ties: Floats, column: int) -> Ints:
         """Return the bin of each; for one that equals a limit, ties decide."""
         limits = self.limits[:, column]
-        low: Ints = np.searchsorted(limits, values, side="left")
-        high = np.searchsorted(limits, values, side="right")
+        low: Ints = np.searchsorted(limits, values, side="left")  # rounded
+        high = np.searchsorted(limits, values, side="right")  # rounded
         for row in np.flatnonzero(low < high):
             among = self.ties[low[row] : high[row], column]
-            low[row] += np.searchsorted(among, ties[row])
+            low[row] += np.searchsorted(among, ties[row])  # as given
         return low
 
     def pay(self, units: Units) -> Payment:
@@ -306,7 +311,7 @@ class Urns:
 
     def learn(self, units: Units, kinds: Ints) -> None:
         """Take a reference; kinds with fewer than 20 units wait for more."""
-        for kind in np.unique(kinds[kinds >= 0]).tolist():
+        for kind in np.unique(kinds[kinds >= 0]).tolist():  # whole numbers
             of_kind = units.take(kinds == kind)
             if len(of_kind) >= LEAST_UNITS:
                 self.known[str(kind)] = Urn.of(of_kind)
@@ -322,7 +327,7 @@ class Urns:
         ratios = np.ones((n, 2 * N_SIZES * len(units.ranked)))
         facts = np.zeros((n, N_FACTS))
         places = np.full(n, np.nan)
-        for kind in np.unique(kinds[kinds >= 0]).tolist():
+        for kind in np.unique(kinds[kinds >= 0]).tolist():  # whole numbers
             at = np.flatnonzero(kinds == kind)
             name = str(kind)
             if name not in self.known:

@@ -342,6 +342,7 @@ def _windows(whole: Bins, n_bins: int) -> Bins:
     n_rows = whole.order.size
     size = max(min(MIN_ROWS, n_rows), n_rows // n_bins)
     step = max(1, size // STEPS_OF_A_WINDOW)
+    # whole numbers
     starts = np.unique(np.append(np.arange(0, n_rows - size, step), n_rows - size))
     pieces = (starts[:, None] + np.arange(size)).ravel()
     return replace(
@@ -467,6 +468,7 @@ def _groups_of(bins: Bins, groups: Ints | None) -> Ints | None:
     """Return how many groups have rows in each bin, if rows come in groups."""
     if groups is None:
         return None
+    # whole numbers
     return np.array([np.unique(groups[rows]).size for rows in bins.rows])
 
 
@@ -612,7 +614,7 @@ def _bootstrapped(
     low = np.empty(sizes.size)
     high = np.empty(sizes.size)
     at_once = max(1, _MEANS_AT_ONCE // settings.n_resamples)
-    for size in np.unique(sizes).tolist():
+    for size in np.unique(sizes).tolist():  # whole numbers
         of_size = np.flatnonzero(sizes == size)
         drawn = list(bootstrap_weights(size, rng, settings.n_resamples))
         # bins may be nearly as many as rows, and each has a mean for every resample

@@ -203,6 +203,7 @@ class Squares:
         """Draw independent z², of unit mean."""
         if self.pool is not None and self.weights is not None:
             ends = np.cumsum(self.weights)
+            # levels
             drawn = np.searchsorted(ends[:-1], ends[-1] * rng.random(shape), "right")
             return np.asarray(self.pool[drawn])
         if self.pool is not None:

@@ -11,6 +11,7 @@ from .answers import checks, comparison, factors, monitor
 from .bins import bin_study
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
 from .curves import calibration, confidence_curve, local_statistics, pit, reliability
+from .decisions import acceptance, explanation
 from .markup import drawing, svg
 from .rows import errors, intervals
 
@@ -22,6 +23,7 @@ __all__ = [
     "ORANGE",
     "SOFT",
     "VERMILION",
+    "acceptance",
     "bin_study",
     "calibration",
     "checks",
@@ -29,6 +31,7 @@ __all__ = [
     "confidence_curve",
     "drawing",
     "errors",
+    "explanation",
     "factors",
     "intervals",
     "local_statistics",

@@ -10,7 +10,8 @@ import numpy as np
 from .._support import numerals
 from .._support.text import quoted, shorten
 from ..exceptions import InvalidInputError
-from ..monitoring.monitor import COLUMNS, Monitor, over_time
+from ..monitoring.detector import COLUMNS
+from ..monitoring.monitor import Monitor, over_time
 from ..predictions.predictions import Predictions
 from ..scores.comparison import TITLES, Comparison, compare
 from ..scores.intervals import Estimate

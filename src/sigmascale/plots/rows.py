@@ -153,6 +153,8 @@ def _share_beyond(p: Predictions) -> str:
         # of normal errors, d z² has a chi-squared distribution with d components
         expected = float(special.chdtrc(p.dim, 4 * p.dim))
     elif not p.is_vector:
+        if p.shape is not None:
+            distributions = distributions.of_errors
         two_u = 2 * distributions.scale
         below = distributions.cdf(distributions.location - two_u)
         above = 1 - distributions.cdf(distributions.location + two_u)
@@ -258,13 +260,13 @@ def _interval_of_errors(p: Predictions, coverage: float) -> tuple[Floats, Floats
     """Return between which errors the interval of each row reaches."""
     distributions = p.distributions or Distributions.normal(p)
     low, high = distributions.interval(coverage).T
-    predicted = p.target - p.errors
+    predicted = p.target - p.residual
     return low - predicted, high - predicted
 
 
 def _held(p: Predictions, low: Floats, high: Floats) -> Any:
     """Return which errors lie within their intervals."""
-    return (low <= p.errors) & (p.errors <= high)
+    return (low <= p.residual) & (p.residual <= high)
 
 
 def _farthest(p: Predictions, low: Floats, high: Floats, rows: Ints) -> float:
@@ -272,7 +274,7 @@ def _farthest(p: Predictions, low: Floats, high: Floats, rows: Ints) -> float:
     ends = np.abs(np.concatenate([low[rows], high[rows]]))
     finite = ends[np.isfinite(ends)]
     wide = float(np.quantile(finite, 0.98)) if finite.size else 0.0
-    return 1.05 * max(float(np.abs(p.errors[rows]).max()), wide) or 1.0
+    return 1.05 * max(float(np.abs(p.residual[rows]).max()), wide) or 1.0
 
 
 def _draw_intervals(
@@ -296,7 +298,7 @@ def _draw_intervals(
     ax.axhline(0, color=INK, linewidth=0.8, zorder=1)
 
     # errors within their steps, and those outside
-    errors = p.errors[shown]
+    errors = p.residual[shown]
     within = _held(p, low, high)[shown]
     dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 3.0}
     dots |= {"label": "errors covered", "zorder": 3}

@@ -229,14 +229,14 @@ def _bins_of_labels(p: Predictions, j: int, ties: Floats | None, size: Floats) -
     codes = p.columns[j]
     # the last key counts first
     if ties is None or ties is p.y_std:
-        order = np.lexsort((size, p.y_std, codes))
+        order = np.lexsort((size, p.y_std, codes))  # as given
     else:
-        order = np.lexsort((p.y_std, size, ties, codes))
+        order = np.lexsort((p.y_std, size, ties, codes))  # as given
     return Bins(
         p.names[j],
         codes,
         order,
-        sizes=np.unique(codes, return_counts=True)[1],
+        sizes=np.unique(codes, return_counts=True)[1],  # whole numbers
         weights=None if p.weights is None else p.weights[order],
         labels=p.categories[j],
     )
@@ -251,9 +251,9 @@ def _bins_of_equal_weight(p: Predictions, j: int, order: Ints, cuts: Floats) -> 
     cuts = _snapped(cuts.astype(np.float64), starts)
 
     # pieces begin where a row or a bin does
-    pieces = np.union1d(starts, cuts)
-    first_of_bin = np.searchsorted(pieces, cuts)
-    row_of_piece = np.searchsorted(starts, pieces, side="right") - 1
+    pieces = np.union1d(starts, cuts)  # snapped
+    first_of_bin = np.searchsorted(pieces, cuts)  # snapped
+    row_of_piece = np.searchsorted(starts, pieces, side="right") - 1  # snapped
     return Bins(
         p.names[j],
         p.columns[j],
@@ -270,7 +270,7 @@ def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
     by (size, u), sizes being those of errors: the result depends neither on the order
     of the rows nor on the unit, and is not biased as sorting by the error would be.
     """
-    order = np.argsort(x)
+    order = np.argsort(x)  # as given
     ordered = x[order]
     same = ordered[1:] == ordered[:-1]
     if not same.any():
@@ -285,20 +285,20 @@ def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
     keys = [rows, u[rows], size[rows]]
     if ties is not None:
         keys.append(ties[rows])
-    rows = rows[np.lexsort((*keys, run))]
+    rows = rows[np.lexsort((*keys, run))]  # as given
 
     # runs of rows that are equal in x and in ties are shuffled
     starts_run = run[1:] != run[:-1]
     if ties is not None:
         starts_run |= ties[rows][1:] != ties[rows][:-1]
     run = np.append(0, np.cumsum(starts_run))
-    order[places] = rows[np.lexsort((hash_of_positions(places), run))]
+    order[places] = rows[np.lexsort((hash_of_positions(places), run))]  # whole numbers
     return order
 
 
 def _snapped(cuts: Floats, starts: Floats) -> Floats:
     """Return cuts; one that is the start of a row but for rounding is that start."""
-    after = np.minimum(np.searchsorted(starts, cuts), starts.size - 1)
+    after = np.minimum(np.searchsorted(starts, cuts), starts.size - 1)  # snapped
     tolerance = _ROUNDING * float(starts[-1])
     for near in (after, np.maximum(after - 1, 0)):
         cuts = np.where(np.abs(starts[near] - cuts) <= tolerance, starts[near], cuts)

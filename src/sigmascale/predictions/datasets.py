@@ -1,4 +1,4 @@
-"""Data to try things on: real sets, synthetic molecules with a known truth, and QM9."""
+"""Data to try things on: real sets, synthetic molecules, and QM9."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ def load_melting() -> Split:
 def load_diabetes(model: Model = "forest") -> Split:
     """Load predictions of the progress of diabetes in a year: a small real set.
 
-    Predicted is a measure of how far the disease of 442 patients had progressed, by ten
-    models each, of which each has learned from the other nine tenths of the patients.
+    Predicted is a measure of the progress of the disease of 442 patients, by ten models
+    each, of which each was trained on the other nine tenths of the patients.
     The uncertainties of the forest are too small.
 
     Parameters
@@ -317,9 +317,9 @@ class QM9:
     Attributes
     ----------
     calibration : Molecules
-        10,000 rows to learn from.
+        10,000 rows to fit a recalibrator to.
     test : Molecules
-        13,885 rows to judge by.
+        13,885 rows to test it on.
     isotonic_test : Molecules
         The test rows with the uncertainties that the data's authors recalibrated by
         isotonic regression.
@@ -333,7 +333,7 @@ class QM9:
 def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
     r"""Draw synthetic molecules whose uncertainties are wrong in a known way.
 
-    The molecules hold up to nine atoms of C, N, O and F, filled up with H, so that
+    The molecules have up to nine atoms of C, N, O and F, filled up with H, so that
     their masses m and hetero-atom fractions x repeat as in QM9. With
     :math:`u_0 = 0.02`,
 
@@ -342,9 +342,9 @@ def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
         \sigma = \frac{u}{2} \left(\frac{u}{u_0}\right)^{-0.4}
         \exp\left(0.3 \tanh\frac{m - 118}{10} + 0.3 \tanh\frac{x - 0.12}{0.08}\right),
 
-    where u is log-normal around :math:`u_0`. The uncertainties are thus too large on
-    average (by 1.7), too widely spread, and blind to composition: one factor mends
-    the first, a function of u the second, and only one of u, m and x all three.
+    where u is log-normal around :math:`u_0`. The uncertainties are thus too large
+    overall (by 1.7), too variable, and blind to composition: a single scale factor
+    corrects the first, a function of u the second, and only one of u, m and x all.
     Errors are Student-t with 6 degrees of freedom, scaled to variance σ².
 
     Parameters
@@ -378,7 +378,7 @@ def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
     mass = described.mass[molecule]
     heteroatoms = described.heteroatom_fraction[molecule]
 
-    # uncertainties, and the spread σ of the errors, as in the formula above
+    # uncertainties, and the standard deviation σ of the errors, as in the formula above
     u = U_0 * np.exp(0.5 * rng.standard_normal(n))
     ln_factor = (
         -0.4 * np.log(u / U_0)
@@ -522,7 +522,7 @@ def _read(path: Path, sha256: str) -> Molecules:
     """Return the rows of a file of QM9, if it is the published one."""
     # the published file
     if not path.is_file():
-        msg = f"`folder` must hold {path.name}; there is none in {path.parent}."
+        msg = f"`folder` must contain {path.name}; there is none in {path.parent}."
         raise InvalidInputError(msg)
     sha256_of_file = hashlib.sha256(path.read_bytes()).hexdigest()
     if sha256_of_file != sha256:

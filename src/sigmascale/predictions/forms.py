@@ -8,7 +8,8 @@ members first, as MACE's `forces_comm` of shape (m, n, 3).
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,8 @@ from ..exceptions import (
 NumpyArray = npt.NDArray[Any]
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
+N_LEVELS = 33  # of quantiles that stand for a distribution
+ROUNDING = 1e-4  # of the width of a normal distribution, in single precision
 
 # What objects call their spread, and whether it is a variance.
 SPREADS = {
@@ -128,12 +131,30 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
 # -- quantiles, and objects that know them ---------------------------------------------
 
 
-def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
-    """Return the middle of quantiles, and their width in units of a normal one.
+class Quantiles(NamedTuple):
+    """Quantiles of rows.
 
-    With quantiles q of the levels p and 1 − p, the outermost pair, the width is
-    (q_p − q_(1−p)) / (2 Φ⁻¹(p)).
+    Attributes
+    ----------
+    levels : array of shape (k,)
+        Probabilities, ascending.
+    values : array of shape (n, k)
+        The quantiles, in order.
+    middle : array of shape (n,)
+        The median, or the middle of the quantiles on both sides of it.
+    width : array of shape (n,)
+        With quantiles q of the levels p and 1 − p, the outermost pair, it is
+        (q_p − q_(1−p)) / (2 Φ⁻¹(p)), that in units of a standard normal.
     """
+
+    levels: Floats
+    values: Floats
+    middle: Floats
+    width: Floats
+
+
+def read_quantiles(levels: Any, quantiles: Any) -> Quantiles:
+    """Return quantiles with their middle and width, if they have such."""
     from scipy.special import ndtri
 
     # levels that ascend, with a column for each
@@ -144,15 +165,7 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     must = f"have a column for each of {p.size} levels"
     need(table.shape[1] == p.size, "quantiles", must, table.shape[1])
 
-    # the outermost pair p, 1 − p
-    pairs = []
-    for high in range(p.size):
-        for low in range(high):
-            if abs(p[high] + p[low] - 1) < EQUAL:
-                pairs.append((high, low))
-    must = "have a symmetric pair, such as 0.05 and 0.95"
-    need(bool(pairs), "levels", must, p.tolist())
-    high, low = max(pairs)
+    low, high = outermost(p)
     table = _sorted_quantiles(table, (low, high))
 
     # the median, or the quantiles on both sides of it
@@ -160,7 +173,20 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     before = after if abs(p[after] - 0.5) < EQUAL else after - 1
     with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
         u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
-        return table[:, [before, after]].mean(axis=1), u
+        return Quantiles(p, table, table[:, [before, after]].mean(axis=1), u)
+
+
+def outermost(levels: Any) -> tuple[int, int]:
+    """Return the positions of the levels 1 − p and p that lie farthest apart."""
+    pairs = []
+    for high, p in enumerate(levels):
+        for low in range(high):
+            if abs(p + levels[low] - 1) < EQUAL:
+                pairs.append((high, low))
+    must = "have a symmetric pair, such as 0.05 and 0.95"
+    need(bool(pairs), "levels", must, [float(p) for p in levels])
+    high, low = max(pairs)
+    return low, high
 
 
 def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
@@ -176,13 +202,63 @@ def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
     if not n_crossing:
         return table
     first = row_number(int(np.argmax(crossing)))
+    warn_of_crossing(n_crossing, n_rows, f"row {first}", stacklevel=4)
+    return np.sort(table, axis=1)
+
+
+def warn_of_crossing(
+    n_crossing: int, n_rows: int, first: str, stacklevel: int = 2
+) -> None:
+    """Warn of rows in which quantiles do not ascend."""
     warn(
-        f"Quantiles cross in {n_crossing} of {n_rows} rows (first at row {first}), and "
+        f"Quantiles cross in {n_crossing} of {n_rows} rows (first at {first}), and "
         "were sorted.",
         CrossingQuantilesWarning,
-        stacklevel=4,
+        stacklevel=stacklevel + 1,
     )
-    return np.sort(table, axis=1)
+
+
+def quantiles_of_distribution(d: Any) -> Quantiles | None:
+    """Return quantiles that an object knows; None if it knows none, or is normal."""
+    from scipy.special import ndtri
+
+    quantile = _quantile_of(d)
+    if quantile is None:
+        return None
+    levels = (np.arange(N_LEVELS) + 0.5) / N_LEVELS
+    columns = []
+    try:
+        for level in levels.tolist():
+            column = check_numbers(quantile(level), "d")
+            columns.append(column.reshape(len(column)))
+    except Exception:  # of any library: mean and spread may do
+        if getattr(d, "mean", None) is None:
+            raise
+        return None
+    q = read_quantiles(levels, np.column_stack(columns))
+    normal = q.middle[:, None] + q.width[:, None] * ndtri(levels)
+    off = np.abs(q.values - normal).max(axis=1)
+    return None if (off <= ROUNDING * q.width).all() else q
+
+
+def _quantile_of(d: Any) -> Callable[[float], Any] | None:
+    """Return what tells a quantile of each row, if an object has such a method."""
+    if isinstance(d, Mapping) and {"criterion", "logits"} <= set(d):  # of TabPFN
+        return lambda level: d["criterion"].icdf(d["logits"], level)
+    for name in ("ppf", "quantile", "icdf"):
+        method = getattr(d, name, None)
+        if callable(method):
+            break
+    else:
+        return None
+
+    def quantile(level: float) -> Any:
+        try:
+            return method(level)
+        except (TypeError, ValueError, AttributeError):  # tensors want tensors
+            return method(0 * _value_of(d, "mean") + level)
+
+    return quantile
 
 
 def of_distribution(d: Any) -> tuple[Any, Any]:

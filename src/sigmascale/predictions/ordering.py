@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from .predictions import Predictions
 
 
+def order_of(x: Floats) -> Ints:
+    """Return the order of computed numbers, none of them NaN.
+
+    What differs by rounding alone stays as it comes: in another unit, ties are ties.
+    """
+    return stable_order(for_order(x))
+
+
+def ascending(x: Floats) -> tuple[Ints, Floats]:
+    """Return that order, and the numbers in it, none below the one before it."""
+    order = order_of(x)
+    return order, np.maximum.accumulate(x[order])
+
+
 def in_canonical_order(p: Predictions) -> Predictions:
     """Return rows in canonical order, and groups in the order of their rows.
 

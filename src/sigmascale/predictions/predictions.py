@@ -48,7 +48,18 @@ from .._support.notices import rows_at, warn
 from .._support.numerals import number
 from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
-from .forms import of_distribution, of_members, of_quantiles, read_atoms, upright
+from .dates import words_of_time
+from .forms import (
+    N_LEVELS,
+    of_distribution,
+    of_members,
+    quantiles_of_distribution,
+    read_atoms,
+    read_quantiles,
+    upright,
+)
+from .ordering import canonical_order
+from .shapes import Shapes
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 # Questions and scores that are not of a feature.
@@ -104,7 +115,12 @@ class Predictions:
         Numbers, or dates as datetime64 (in UTC if they had a time zone).
     distributions : Distributions or None
         The predictive distributions, if a recalibrator has made them
-        (:meth:`sigmascale.Recalibrator.apply`); None stands for normal ones.
+        (:meth:`sigmascale.Recalibrator.apply`); None stands for normal ones, or for
+        those that quantiles were given of.
+    shape : Shapes or None
+        What quantiles say of each row beyond a middle and a width. The error is then
+        that of a *straightened* truth, which a normal row of this prediction and
+        uncertainty would have made: see :meth:`from_quantiles`.
 
     Examples
     --------
@@ -126,8 +142,9 @@ class Predictions:
         "time",
         "places",
         "distributions",
+        "shape",
     )
-    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW)
+    _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW, "time_words")
 
     columns: tuple[Column, ...]  # u, and features as float64 or int codes
     names: tuple[str, ...]  # "u", and those of the features
@@ -140,6 +157,8 @@ class Predictions:
     time: npt.NDArray[Any] | None
     places: Ints | None  # where rows were in the table, if some were left out
     distributions: Any
+    shape: Shapes | None
+    time_words: str | None  # why rows seem to lie in the order of a time not given
 
     def __init__(
         self,
@@ -202,6 +221,7 @@ class Predictions:
             categories=(None, *(labels for _, labels in typed.values())),
             groups=None if groups is None else group_codes(groups, u),
             time=None if time is None else check_time(time, u),
+            time_words=words_of_time(groups, typed) if time is None else None,
             **checked,
         )
 
@@ -331,21 +351,28 @@ class Predictions:
         return cls(*of_members(table, ddof), y_true=y_true, **others)
 
     @classmethod
-    def from_distribution(cls, d: Any, *, y_true: Any = None, **others: Any) -> Self:
-        """Return the predictions of an object that has a mean and a spread.
+    def from_distribution(
+        cls, d: Any, *, y_true: Any = None, shape: bool = True, **others: Any
+    ) -> Self:
+        """Return the predictions of an object that has quantiles, or mean and spread.
 
         Distributions and posteriors of PyTorch, GPyTorch, BoTorch, TensorFlow
-        Probability, SciPy, skpro and NGBoost are such objects. Of their shape nothing
-        is kept but the standard deviation.
+        Probability, SciPy, skpro and NGBoost are such objects, and the full output of
+        TabPFN. Of what is not normal 33 quantiles are taken: see
+        :meth:`from_quantiles`.
 
         Parameters
         ----------
         d : object
-            Its `mean` and its `stddev`, `std`, `standard_deviation`, `variance` or
-            `var`, attributes or methods, have one number a row; of these the first
-            is taken that there is.
+            Its `ppf`, `quantile` or `icdf` returns a quantile of each row; else its
+            `mean` and its `stddev`, `std`, `standard_deviation`, `variance` or `var`,
+            attributes or methods, have one number a row; of these the first is taken
+            that there is.
         y_true : array-like of shape (n,), optional
             True values.
+        shape : bool, default True
+            Whether the shapes of distributions are kept, if their quantiles tell them;
+            or nothing but mean and standard deviation.
         **others
             As for :class:`Predictions`: features, groups, weights, time, min_std.
 
@@ -361,17 +388,75 @@ class Predictions:
         >>> ss.Predictions.from_distribution(d, y_true=[1.1, 1.8]).z.round(1)
         array([ 1., -1.])
         """
-        return cls(*of_distribution(d), y_true=y_true, **others)
+        q = quantiles_of_distribution(d) if shape else None
+        if q is None:
+            return cls(*of_distribution(d), y_true=y_true, **others)
+        rows = cls(q.middle, q.width, y_true=y_true, **others)
+        return rows._shaped(q.levels, q.values)
+
+    @classmethod
+    def from_samples(cls, samples: Any, *, y_true: Any = None, **others: Any) -> Self:
+        """Return the predictions of samples: their quantiles.
+
+        Of 33 samples or more, 33 quantiles are taken, and of fewer all. The spread of
+        few members of an ensemble tells more than their quantiles: see
+        :meth:`from_members`.
+
+        Parameters
+        ----------
+        samples : array-like or data frame of shape (n, m)
+            Draws from the distribution of each row, three at least.
+        y_true : array-like of shape (n,), optional
+            True values.
+        **others
+            As for :meth:`from_quantiles`.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sigmascale as ss
+        >>> samples = np.random.default_rng(0).gamma(2.0, size=(5, 1000))
+        >>> p = ss.Predictions.from_samples(samples)
+        >>> ss.Distributions.normal(p).interval(0.9).mean(axis=0).round(1)
+        array([0.3, 4.7])
+        """
+        table = check_numbers(samples, "samples", (2,))
+        n_samples = table.shape[1]
+        need(n_samples > 2, "samples", "have at least 3 columns, one a draw", n_samples)
+        n_levels = min(n_samples, N_LEVELS)
+        levels = (np.arange(n_levels) + 0.5) / n_levels
+        quantiles = np.quantile(table, levels, axis=1, method="hazen").T
+        return cls.from_quantiles(levels, quantiles, y_true=y_true, **others)
 
     @classmethod
     def from_quantiles(
-        cls, levels: Any, quantiles: Any, *, y_true: Any = None, **others: Any
+        cls,
+        levels: Any,
+        quantiles: Any,
+        *,
+        y_true: Any = None,
+        shape: bool = True,
+        **others: Any,
     ) -> Self:
-        """Return the predictions of a quantile model: a middle and a width.
+        """Return the predictions of a quantile model: a middle, a width and a shape.
 
-        The prediction is the median, or the middle of the two quantiles next to it. The
-        uncertainty is the width of the outermost symmetric pair of quantiles, over that
-        of a standard normal. That rows are asymmetric is not kept.
+        The prediction is the median, or where there is none what lies between the two
+        quantiles next to it. The uncertainty is the width of the outermost symmetric
+        pair of quantiles, over that of a standard normal.
+
+        Three quantiles and more have a *shape*: a monotone curve through them, as a
+        function of a standard normal number. Truths are straightened by it. The error
+        of a row is the one that a normal row of the same prediction and uncertainty
+        would have made: it differs from ``y_true - y_pred`` where the row is skewed,
+        or has tails of its own. :class:`~sigmascale.Recalibrator` learns how much of
+        the shape to keep, and its quantiles leave by the curve again. Before, scores
+        and intervals are those of the quantiles as they were given. A value that
+        several quantiles have, such as no rain, has a probability of its own; the
+        error of such a truth is drawn within it, once.
 
         Parameters
         ----------
@@ -383,6 +468,8 @@ class Predictions:
             that counts these rows; where most descend they are refused.
         y_true : array-like of shape (n,), optional
             True values.
+        shape : bool, default True
+            Whether the shapes of rows are kept, or nothing but a middle and a width.
         **others
             As for :class:`Predictions`: features, groups, weights, time, min_std.
 
@@ -393,11 +480,17 @@ class Predictions:
         Examples
         --------
         >>> import sigmascale as ss
-        >>> p = ss.Predictions.from_quantiles([0.16, 0.5, 0.84], [[1.0, 2.0, 3.0]])
-        >>> p.y_pred, p.y_std.round(2)
-        (array([2.]), array([1.01]))
+        >>> levels = [0.16, 0.5, 0.84]
+        >>> p = ss.Predictions.from_quantiles(levels, [[1.0, 2.0, 4.0]], y_true=[4.0])
+        >>> p.y_pred, p.y_std.round(2), p.z.round(2)
+        (array([2.]), array([1.51]), array([0.99]))
+        >>> ss.Distributions.normal(p).quantile(levels).round(2)
+        array([[1., 2., 4.]])
         """
-        return cls(*of_quantiles(levels, quantiles), y_true=y_true, **others)
+        q = read_quantiles(levels, quantiles)
+        rows = cls(q.middle, q.width, y_true=y_true, **others)
+        has_shape = shape and q.levels.size > 2
+        return rows._shaped(q.levels, q.values) if has_shape else rows
 
     @classmethod
     def from_interval(
@@ -549,12 +642,62 @@ class Predictions:
         unchanged = {name: self.__dict__[name] for name in self._FIELDS}
         if y_std is not None:
             fields["columns"] = (y_std, *self.columns[1:])
-        if "y_pred" in fields and "error" not in fields and self.error is not None:
+        follows = "y_pred" in fields and "error" not in fields
+        if follows and self.error is not None:
             if self.y_true is not None:
                 fields["error"] = self.y_true - fields["y_pred"]
             elif self.y_pred is not None:
                 fields["error"] = self.error + (self.y_pred - fields["y_pred"])
         return self._of(**unchanged | fields)
+
+    def _shaped(self, levels: Floats, quantiles: Floats) -> Self:
+        """Return rows with the shapes of quantiles, and truths that are straightened.
+
+        Where a truth is on an atom, a value that several quantiles have, its error is
+        drawn within the probability of it. Draws follow the canonical order of the
+        rows on atoms, and depend neither on how rows came nor on their unit.
+        """
+        if self.places is not None:  # some were left out
+            quantiles = quantiles[self.places]
+        shape = Shapes.of(levels, quantiles, self.y_std)
+        if self.error is None:
+            return self._with(y_pred=shape.middle, shape=shape)
+
+        y = self.target
+        error = (shape.errors(y, "left") + shape.errors(y)) / 2
+        shaped = self._with(y_pred=shape.middle, y_true=y, error=error, shape=shape)
+        on_atom = np.flatnonzero(shape.on_atom(y))
+        if on_atom.size:
+            order = on_atom[canonical_order(shaped.take(on_atom))]
+            shares = np.random.default_rng(0).random(order.size)
+            error[order] = shape[order].drawn(y[order], shares)
+        return shaped._with(error=error)
+
+    def _with_shape_kept(self, share: float) -> Self:
+        """Return rows that keep a share of their shapes, with truths straightened."""
+        if self.shape is None or share == 1:
+            return self
+        if not share:
+            error = None if self.error is None else self.residual
+            return self._with(shape=None, error=error)
+        shape = self.shape.blended(share)
+        error = None if self.error is None else shape.errors(self.target)
+        return self._with(y_pred=shape.middle, error=error, shape=shape)
+
+    def _straightened(self, share: float) -> Self:
+        """Return rows as errors and uncertainties alone, by a share of their shapes."""
+        errors = self._with_shape_kept(share).errors
+        return self._with(y_pred=None, y_true=None, error=errors, shape=None)
+
+    def _moved(self, by: Floats) -> Self:
+        """Return rows whose errors are smaller by a number of each, as if biased."""
+        if self.shape is not None:
+            shape = self.shape.moved(by)
+            error = None if self.error is None else self.error - by
+            return self._with(y_pred=shape.middle, error=error, shape=shape)
+        if self.y_pred is not None:
+            return self._with(y_pred=self.y_pred + by)
+        return self if self.error is None else self._with(error=self.error - by)
 
     def take(self, which: npt.NDArray[Any] | slice) -> Self:
         """Return some of the rows."""
@@ -685,6 +828,14 @@ class Predictions:
         return self.errors if self.y_pred is None else self.y_pred + self.errors
 
     @property
+    def residual(self) -> Floats:
+        """Truth minus prediction, in the unit of the truth: of shaped rows no error."""
+        errors = self.errors
+        if self.shape is None or self.y_pred is None:
+            return errors
+        return _read_only(self.target - self.y_pred)
+
+    @property
     def n_effective(self) -> int | float:
         """The number of rows; of weighted ones the effective number, (Σw)² / Σw²."""
         return self.n_rows if self.weights is None else float(self.weights.sum())
@@ -694,6 +845,65 @@ class Predictions:
         if self.weights is None:
             return float(values.mean())
         return float(self.weights @ values / self.weights.sum())
+
+    # -- sums and differences of rows --------------------------------------------------
+
+    def combined(
+        self,
+        C: Any = None,
+        *,
+        by: str | None = None,
+        mean: bool = False,
+        rho: Any = None,
+        y_true: Any = None,
+    ) -> Predictions:
+        """Return sums, means or differences of rows, as Predictions.
+
+        Their uncertainty takes into account that errors of rows of one group are
+        correlated: u² = (1 − ρ) Σ (c u)² + ρ Σ (Σ c u)², the outer sum being over
+        groups. Biases add up, and so do predictions and errors. Shapes and bounds are
+        of single rows: a sum has a normal distribution, to which that of some ten rows
+        is close.
+
+        Parameters
+        ----------
+        C : matrix of shape (m, n), sparse or dense, or data frame, optional
+            The coefficients of m combinations of these n rows; or a frame with three
+            columns: combination, number of the row (from 0), coefficient.
+        by : str, optional
+            In place of `C`: one sum for each label of this feature, or for each of the
+            "groups", in order.
+        mean : bool, default False
+            With `by`, means in place of sums.
+        rho : float, Predictions or GroupCorrelation, optional
+            The correlation ρ of z-scores within groups: 0 adds in quadrature, 1 adds
+            uncertainties up. Of rows with groups and known errors, such as
+            ``r.out_of_fold_``, it is learned; by default of these rows themselves.
+        y_true : array-like of shape (m,), optional
+            The true values of the combinations, where those of rows are not known.
+
+        Returns
+        -------
+        Predictions
+            One row a combination. Those that share rows are of one group.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions([1.0, 2.0, 4.0], [0.3, 0.4, 0.5])
+        >>> p.combined([[1, 1, 0], [0, -1, 1]], rho=0).y_std.round(2)
+        array([0.5 , 0.64])
+        """
+        from .combinations import as_matrix, combined, matrix_by
+
+        if (C is None) == (by is None):
+            msg = "Pass `C`, coefficients of combinations, or `by`; one of them."
+            raise InvalidInputError(msg)
+        if by is None:
+            matrix, _ = as_matrix(C, self.n_rows)
+        else:
+            matrix, _ = matrix_by(self, by, mean)
+        return Predictions(**combined(self, matrix, rho, y_true))
 
     # -- columns by name or number -----------------------------------------------------
 
@@ -749,6 +959,8 @@ class Predictions:
             words += f", {'errors' if self.y_true is None else 'true values'} known"
         if self.groups is not None:
             words += f"; {int(self.groups.max()) + 1} groups"
+        if self.shape is not None:
+            words += f"; shapes of {self.shape.z.size} quantiles"
         if self.weights is not None:
             words += f"; weighted, as many as {number(self.n_effective, 4)} in effect"
         if len(self.names) > 1:
@@ -879,15 +1091,21 @@ def _lifted(u: Floats, min_std: Any) -> Floats:
     """Return uncertainties that are at least `min_std`, and say how many were not."""
     is_positive = is_real(min_std) and 0 < min_std < np.inf
     need(is_positive, "min_std", "be a positive number", min_std)
-    n_low = int(np.count_nonzero(u < min_std))
+    warn_of_lifted(int(np.count_nonzero(u < min_std)), u.size, min_std, stacklevel=3)
+    return np.maximum(u, float(min_std))
+
+
+def warn_of_lifted(
+    n_low: int, n_rows: int, min_std: float, stacklevel: int = 2
+) -> None:
+    """Warn of uncertainties that were below a minimum, if there are any."""
     if n_low:
         warn(
-            f"{n_low} of {u.size} uncertainties were below {min_std:g}, and were "
+            f"{n_low} of {n_rows} uncertainties were below {min_std:g}, and were "
             "lifted to it.",
             ZeroUncertaintyWarning,
-            stacklevel=3,
+            stacklevel=stacklevel + 1,
         )
-    return np.maximum(u, float(min_std))
 
 
 def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:

@@ -19,6 +19,7 @@ def role(
     *,
     option: str = "",
     argument: str | None = "",
+    page: str = "",
     common: bool = False,
     of_rows: str = "",
 ) -> Any:
@@ -35,6 +36,8 @@ def role(
     option, argument : str
         What it is called on the command line and in Python, if not as the field; an
         argument is None if there is no such in Python.
+    page : str
+        What the page of the app calls it; nothing if it is no choice there.
     common : bool
         Whether the first page of help shows it.
     of_rows : str
@@ -48,6 +51,7 @@ def role(
         "short": "",
         "common": common,
         "argument": argument,
+        "page": page,
         "of_rows": of_rows,
     }
     return dataclasses.field(default=default, metadata=about)
@@ -57,18 +61,23 @@ def role(
 class UncertaintyRoles:
     """Columns: what is not named is guessed from names"""  # noqa: D400
 
-    uncertainty: str | None = role("standard deviations", argument="y_std", common=True)
-    prediction: str | None = role("predictions", argument="y_pred", common=True)
-    variance: str | None = role("squares, instead of uncertainties")
+    uncertainty: str | None = role(
+        "standard deviations", argument="y_std", page="uncertainty u", common=True
+    )
+    prediction: str | None = role(
+        "predictions", argument="y_pred", page="prediction", common=True
+    )
+    variance: str | None = role("squares, instead of uncertainties", page="variance u²")
     members: tuple[str, ...] = role(
-        "or a member of an ensemble; 'm_*' is many", default=()
+        "or a member of an ensemble; 'm_*' is many", default=(), page="ensemble member"
     )
     quantile_columns: tuple[str, ...] = role(
         *("or a quantile, with its level: q05=0.05", "COLUMN=LEVEL", ()),
         argument="quantiles",
+        page="quantile",
     )
     interval: tuple[str, ...] = role(
-        "or a limit of intervals; then the other", default=()
+        "or a limit of intervals; then the other", default=(), page="limit of intervals"
     )
     interval_coverage: float | None = role(
         "share that these claim to hold", "SHARE", argument="coverage"
@@ -80,10 +89,16 @@ class UncertaintyRoles:
 class Roles(UncertaintyRoles):
     """Columns: what is not named is guessed from names"""  # noqa: D400
 
-    reference: str | None = role("true values", argument="y_true", common=True)
-    error: str | None = role("true values minus predictions, instead")
+    reference: str | None = role(
+        "true values", argument="y_true", page="true value", common=True
+    )
+    error: str | None = role("true values minus predictions, instead", page="error")
     features: tuple[str, ...] = role(
-        "a feature; repeat it for more", default=(), option="feature", common=True
+        "a feature; repeat it for more",
+        default=(),
+        option="feature",
+        page="feature",
+        common=True,
     )
     all_features: bool = role(
         "all other columns of numbers, or of few labels",
@@ -92,18 +107,27 @@ class Roles(UncertaintyRoles):
         common=True,
     )
     labels: tuple[str, ...] = role(
-        "a feature of labels, such as codes", default=(), option="label"
+        "a feature of labels, such as codes",
+        default=(),
+        option="label",
+        page="feature: labels",
     )
     exclude: tuple[str, ...] = role(
         "not this one of all features", default=(), argument=None
     )
     groups: str | None = role(
-        "rows with equal values belong together", common=True, of_rows="label"
+        "rows with equal values belong together",
+        page="groups",
+        common=True,
+        of_rows="label",
     )
     weight: str | None = role(
-        "weights of the rows; 0 leaves a row out", argument="weights", of_rows="number"
+        "weights of the rows; 0 leaves a row out",
+        argument="weights",
+        page="weight",
+        of_rows="number",
     )
-    time: str | None = role("when rows came", of_rows="time")
+    time: str | None = role("when rows came", page="time", of_rows="time")
 
 
 OPTIONS: dict[str, str] = {}  # what each role is called on the command line
@@ -116,3 +140,21 @@ for _field in fields(Roles):
         ARGUMENTS[_field.name] = _about["argument"] or _field.name
     if _about["of_rows"]:
         OF_ROWS[_field.name] = _about["of_rows"]
+
+
+def roles_of_page() -> list[dict[str, Any]]:
+    """Return the roles that the page of the app offers, common ones first.
+
+    >>> roles_of_page()[0]
+    {'role': 'uncertainty', 'words': 'uncertainty u', 'several': False}
+    """
+    offered = [field for field in fields(Roles) if field.metadata["page"]]
+    offered.sort(key=lambda field: not field.metadata["common"])
+    return [
+        {
+            "role": field.name,
+            "words": field.metadata["page"],
+            "several": field.default == (),
+        }
+        for field in offered
+    ]

@@ -21,6 +21,7 @@ from .._support.libraries import NUMPY, Array, Library, library_of
 from .._support.places import Places
 from .._support.weighting import WeightLine
 from .persistence import (
+    added,
     flag,
     floats,
     index,
@@ -133,6 +134,7 @@ class Axis:
 
         # of edges that are equal to x, those count whose tie is not above u
         codes = below
+        # as given
         _, n_equal_edges = np.unique(np.asarray(self.edges), return_counts=True)
         for k in range(int(n_equal_edges.max(initial=0))):
             is_equal = below + k < up_to
@@ -215,6 +217,7 @@ class Table:
             their_k = shared.index(axis)
             n_theirs = theirs.shape[their_k]
             pair_of_code = class_of_code * n_theirs + other.classes[place[axis]]
+            # whole numbers
             pairs, class_of_sum = np.unique(pair_of_code, return_inverse=True)
             classes.append(class_of_sum)
             shape.append(pairs.size)
@@ -230,7 +233,7 @@ def distinct(lines: Any) -> tuple[Ints, Ints]:
     """
     number_of: dict[bytes, int] = {}
     numbers = [number_of.setdefault(line.tobytes(), len(number_of)) for line in lines]
-    _, places = np.unique(numbers, return_index=True)
+    _, places = np.unique(numbers, return_index=True)  # whole numbers
     return np.array(numbers), places
 
 
@@ -282,11 +285,11 @@ def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
         ordered = np.sort(x)
         last = -(-k * x.size // n_bins) - 1  # the last row of bin k, in whole numbers
     else:
-        order = np.argsort(x, kind="stable")
+        order = np.argsort(x, kind="stable")  # rounded
         ordered = x[order]
         line = WeightLine(weights[order])
         last = line.reaching(k / n_bins * line.total)
-    values = np.unique(ordered[last])
+    values = np.unique(ordered[last])  # rounded
     return between(ordered, values[values > ordered[0]])
 
 
@@ -296,7 +299,7 @@ def between(ordered: Floats, values: Floats) -> Floats:
     Values are some of the `ordered` ones, and none of them is the first. A new value
     that lies right in the middle, as on a grid, lies below it in any unit.
     """
-    before = ordered[np.searchsorted(ordered, values) - 1]
+    before = ordered[np.searchsorted(ordered, values) - 1]  # rounded
     middle = before + (values - before) * HALF
     return np.where(middle > before, middle, values)
 
@@ -410,6 +413,7 @@ class Base:
     tables=many(Table),
     bounds=pair(number),
     log=flag,
+    most=added(optional(number), None),
 )
 @dataclass(frozen=True, eq=False)
 class Additive:
@@ -429,6 +433,8 @@ class Additive:
         What the sum of the tables is clipped to.
     log : bool
         Whether the sum is a logarithm: it is one of a scale, and none of a bias.
+    most : float or None
+        What no value of a row exceeds, if anything.
 
     Examples
     --------
@@ -444,6 +450,7 @@ class Additive:
     tables: tuple[Table, ...] = ()
     bounds: tuple[float, float] = UNBOUNDED
     log: bool = True
+    most: float | None = None
 
     def check(self) -> None:
         """Refuse axes and tables that do not fit together."""
@@ -457,6 +464,8 @@ class Additive:
         must = "the logarithm of a scale must be at most 700 in size"
         refuse_if(self.log and largest > UNBOUNDED[1], must)
         refuse_if(self.bounds[0] > self.bounds[1], "bounds of a map must ascend")
+        is_none = self.most is not None and (self.most <= 0 or not self.log)
+        refuse_if(is_none, "the largest scale must be positive, and a bias has none")
         if not self.log:
             sizes = [np.abs(table.values).max(initial=0) for table in self.tables]
             is_wide = max(abs(self.constant), *sizes, 0.0) > LARGEST_Z
@@ -653,7 +662,7 @@ def _written_out(
         if np.prod(n_codes) > LARGEST_TABLE:
             return None
         values = table.values[np.ix_(*table.classes)]
-        values = values.transpose(np.argsort(table.axes))
+        values = values.transpose(np.argsort(table.axes))  # whole numbers
 
         # added to the first that has all of its axes
         hosts = [host for host in whole if set(own_axes) <= set(host)]
@@ -683,6 +692,7 @@ class _Evaluator:
         self.constant = additive.constant
         self.bounds = additive.bounds
         self.log = additive.log
+        self.most = additive.most
         self.lookups = lookups = [_Lookup.of(table) for table in additive.tables]
         # the sum of the values of a row lies between these
         lowest = sum(float(lookup.values.min()) for lookup in lookups)
@@ -701,6 +711,11 @@ class _Evaluator:
 
     def evaluate(self, columns: Any, library: Library) -> Array:
         """Return the value of each row of columns."""
+        values = self._unbounded(columns, library)
+        return values if self.most is None else library.xp.clip(values, 0.0, self.most)
+
+    def _unbounded(self, columns: Any, library: Library) -> Array:
+        """Return the value of each row, however large."""
         u = columns[0]
         if not self.lookups:
             level = float(np.exp(self.constant)) if self.log else self.constant

@@ -12,6 +12,7 @@ from .._support.numerals import fixed, number
 from .._support.places import Places
 from .._support.text import listed, quoted
 from ..exceptions import AbsurdScaleWarning, FewRowsWarning
+from ..predictions.ordering import order_of
 from ..predictions.predictions import Predictions
 
 ABSURD = 3.0  # times the largest error: no uncertainty should be larger
@@ -65,9 +66,9 @@ def _absurd(rows: Predictions, n_absurd: int) -> str:
     """Return which rows make uncertainties that are larger than any error."""
     # the fewest rows that make half of Σ z²
     z2 = rows.z2 if rows.weights is None else rows.weights * rows.z2
-    largest_first = np.argsort(-z2, kind="stable")
+    largest_first = order_of(-z2)
     share = np.cumsum(z2[largest_first]) / z2.sum()
-    count = 1 + int(np.searchsorted(share, DECISIVE))
+    count = 1 + int(np.searchsorted(share, DECISIVE))  # levels
 
     # by their numbers in the table
     places = largest_first if rows.places is None else rows.places[largest_first]
@@ -139,6 +140,7 @@ def _largest_bias(rows: Predictions, z: Floats, column: Any) -> float:
     code_of_unit = code
     if rows.groups is not None:
         # pairs of group and code that there are: few of all that could be
+        # whole numbers
         pairs, unit = np.unique(rows.groups * n_codes + code, return_inverse=True)
         units = np.bincount(unit, weighted_z)
         code_of_unit = pairs % n_codes

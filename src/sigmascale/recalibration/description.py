@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._support.numerals import number
+from .._support.numerals import number, percent
 from .._support.text import listed
 from .additive import Additive, Base
 
@@ -18,9 +18,11 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     base = scale.base
     level = float(np.exp(scale.constant))
     factor = level * base.a
+    if is_one_factor(scale):
+        if factor == 1:
+            return "Uncertainties stay as they are"
+        return f"Uncertainties are multiplied by one factor, {number(factor)}"
     if not scale.tables:
-        if base.is_factor:
-            return f"Uncertainties are multiplied by one factor, {number(factor)}"
         return _base_words(base, level)
 
     # the sum of tables lies between the sums of their extremes, and within bounds
@@ -36,13 +38,36 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         words = f"{_base_words(base, level)}, and multiplied"
     used = sorted({axis.column for axis in scale.axes})
     columns = listed([names[column] for column in used])
-    return f"{words} by factors of {columns}, between {number(low)} and {number(high)}"
+    words = f"{words} by factors of {columns}, between {number(low)} and {number(high)}"
+    n_unused = len(set(range(1, len(names))) - set(used))
+    if n_unused:
+        words += f"; {n_unused} of {len(names) - 1} features are not used"
+    return words
+
+
+def is_one_factor(scale: Additive) -> bool:
+    """Return whether a map multiplies all uncertainties alike."""
+    return not scale.tables and scale.base.is_factor
+
+
+def shape_words(kept: float | None) -> str:
+    """Return how much of the shape of rows is kept, in a sentence; nothing of none.
+
+    >>> shape_words(0.5)
+    'Half of the shape of each row is kept, by the scores of rows out of fold.'
+    """
+    if kept is None:
+        return ""
+    share = {0.0: "Nothing", 0.5: "Half", 1.0: "All"}.get(kept, percent(kept))
+    return (
+        f"{share} of the shape of each row is kept, by the scores of rows out of fold."
+    )
 
 
 def _base_words(base: Base, level: float) -> str:
     """Return what takes the place of u: a formula, and its numbers."""
     if base.knots is not None:
-        return f"Every u² is replaced by an isotonic fit of {len(base.knots)} knots"
+        return f"Every u² is replaced by a line through {len(base.knots)} knots"
     formula = "a u"
     numbers = [f"a = {number(level * base.a, 4)}"]
     if base.b:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._support.checks import IN_CACHE, Floats, Ints, rounded
+from .._support.checks import IN_CACHE, Bools, Floats, Ints, rounded
 from .._support.hashing import Hashes, hash_of_rows, scrambled
 from .._support.labels import Label
 from .._support.numerals import number, percent
@@ -174,7 +174,7 @@ class FittedRows:
         # about so many of the smallest; rows that are the same are all among them
         largest = min(1.0, MOST_HASHED / hashes.size) * 2.0**HASH_BITS
         smallest = hashes[hashes < largest]
-        distinct = np.unique(smallest)
+        distinct = np.unique(smallest)  # whole numbers
         are_distinct = distinct.size > DISTINCT * smallest.size
         return cls(
             columns=tuple(columns),
@@ -214,7 +214,24 @@ class FittedRows:
             return 0.0
         hashes = _salted(_unsalted(p), self.salt)
         sampled = hashes[hashes <= self.hashes[-1]]
+        # whole numbers
         return float(np.isin(sampled, self.hashes).mean()) if sampled.size else 0.0
+
+    def holds(self, p: Predictions) -> Bools:
+        """Return which rows lie in the range of every column, with known labels."""
+        is_inside = np.ones(p.n_rows, dtype=bool)
+        for position, quantiles in zip(self.columns, self.quantiles, strict=True):
+            if p.categories[position] is None:
+                x = p.columns[position]
+                is_beyond = (x < quantiles[0]) | (x > quantiles[-1])
+                is_inside &= ~is_beyond
+        for position, labels in enumerate(self.labels):
+            if labels:
+                known = set(labels)
+                found = p.labels(position)
+                is_known = np.array([label in known for label in found.labels])
+                is_inside &= is_known[found.codes]
+        return is_inside
 
     def unlike(self, p: Predictions, axes: Mapping[str, Sequence[Axis]]) -> Unlike:
         """Return counts of how new rows differ from the fitted ones.
@@ -295,7 +312,7 @@ def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
     categories = p.categories[position]
     if categories is None:
         return ()
-    present = np.unique(p.columns[position].astype(np.int64))
+    present = np.unique(p.columns[position].astype(np.int64))  # whole numbers
     if present.size > MOST_KEPT_LABELS:
         return ()
     return tuple(categories[code] for code in present)

@@ -58,6 +58,7 @@ def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:
 def _dealt_groups(n_rows: Ints, n_folds: int, rng: np.random.Generator) -> Ints:
     """Return folds of groups: the largest first, each to the emptiest fold."""
     shuffled = rng.permutation(n_rows.size)
+    # whole numbers
     largest_first = shuffled[np.argsort(-n_rows[shuffled], kind="stable")]
     fold = np.empty(n_rows.size, dtype=np.int64)
     filled = np.zeros(n_folds)
@@ -91,11 +92,11 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
 
     # until the share is reached as nearly as it can be, and one unit stays at least
     middles = np.cumsum(sizes[drawn]) - 0.5 * sizes[drawn]
-    n_held = max(1, int(np.searchsorted(middles, share * p.n_rows)))
+    n_held = max(1, int(np.searchsorted(middles, share * p.n_rows)))  # levels
     is_held = np.zeros(sizes.size, dtype=np.bool_)
     is_held[drawn[: min(n_held, sizes.size - 1)]] = True
     held_out = np.sort(order[is_held[unit]])
-    return np.setdiff1d(np.arange(p.n_rows), held_out), held_out
+    return np.setdiff1d(np.arange(p.n_rows), held_out), held_out  # whole numbers
 
 
 # -- comparisons of losses of rows out of fold -----------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,13 +17,22 @@ from .folds import divided
 from .guarantees import axes_of_parts, warn_of_small_parts
 from .out_of_fold import (
     OutOfFold,
+    beats_one_factor,
     of_rows_held_out,
     of_rows_out_of_fold,
+    one_factor,
     scale_held_out,
     scale_out_of_fold,
 )
 from .scalings.scaling import Learned, Scaling
+from .shape_kept import share_of_shape
 from .unseen import Unseen
+
+# Of few rows a single one may decide on a power of u, which makes large ones explode.
+FEW_ROWS = 1000
+# More know whether trees gain: of right uncertainties they make 0.04 % of CRPS worse.
+ROWS_OF_ONE_FACTOR = 400
+MOST_OF_LARGEST = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +43,8 @@ class Choices:
     ----------
     scaling : Scaling
         What learns the scale.
+    may_be_one_factor : bool
+        Whether few rows may decide that u times one factor does as well.
     bias : str or None
         Whether a bias is learned.
     distribution : str
@@ -47,6 +58,7 @@ class Choices:
     """
 
     scaling: Scaling
+    may_be_one_factor: bool
     bias: BiasKind | None
     distribution: Literal["empirical", "normal"]
     hold_out: float
@@ -66,6 +78,8 @@ class Fitted:
         The distribution of z.
     parts : Parts or None
         How far it is stretched in each part.
+    shape_kept : float or None
+        How much of the shapes of rows is kept, if they have some.
     unseen : Unseen
         The rows that tell the distribution, as fits without them see them.
     bias_words : str
@@ -78,6 +92,7 @@ class Fitted:
     bias: Additive | None
     distribution: ZDistribution
     parts: Parts | None
+    shape_kept: float | None
     unseen: Unseen
     bias_words: str
     cautions: tuple[str, ...]
@@ -96,6 +111,14 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         held_out = rows.take(which_held_out)
         rows = rows.take(seen)
 
+    # how much of their shapes rows keep; from there on errors are all that matters
+    shape_kept = None
+    if rows.shape is not None:
+        shape_kept = share_of_shape(rows, choices.random_state)
+        rows = rows._straightened(shape_kept)
+        if held_out is not None:
+            held_out = held_out._straightened(shape_kept)
+
     # the bias; the scale is learned from what it leaves
     bias = None
     bias_words = ""
@@ -111,6 +134,8 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
     errors = rows.errors
     rows = informative(rows)
     learned = choices.scaling.learn(rows)
+    if choices.may_be_one_factor and is_known and rows.n_effective < FEW_ROWS:
+        learned = _told_by_few(rows, learned, choices)
 
     # rows as fits without them see them: those held out, or all, out of fold
     seed = choices.random_state
@@ -137,7 +162,30 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         cautions = cautions_of_scale(rows, scale)
         if choices.bias is None and not rows.is_vector:
             cautions += caution_of_bias(rows, scale)
-    return Fitted(learned.map, bias, distribution, parts, unseen, bias_words, cautions)
+    return Fitted(
+        learned.map,
+        bias,
+        distribution,
+        parts,
+        shape_kept,
+        unseen,
+        bias_words,
+        cautions,
+    )
+
+
+def _told_by_few(rows: Predictions, learned: Learned, choices: Choices) -> Learned:
+    """Return one factor where few rows gain from it; and no scale that explodes."""
+    if not choices.hold_out and rows.n_effective < ROWS_OF_ONE_FACTOR:
+        told = scale_out_of_fold(rows, choices.scaling, learned, choices.random_state)
+        if not beats_one_factor(rows, told):
+            learned = one_factor(rows)
+    if learned.out_of_fold is None:
+        return learned
+    largest = max(float(np.sqrt(rows.squared_error.max())), float(rows.y_std.max()))
+    most = MOST_OF_LARGEST * largest
+    bounded = replace(learned.map, most=most)
+    return Learned(bounded, np.minimum(learned.out_of_fold, most))
 
 
 def _distribution(
@@ -159,7 +207,7 @@ def _distribution(
         out_of_fold = scale_out_of_fold(
             rows, choices.scaling, learned, choices.random_state
         )
-    distribution = of_rows_out_of_fold(rows, out_of_fold)
+    distribution = of_rows_out_of_fold(rows, out_of_fold, as_it_is=choices.hold_out > 0)
     if not choices.parts:
         return distribution, None
 

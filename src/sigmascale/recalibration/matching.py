@@ -48,6 +48,17 @@ def check_components(rows: Predictions, fitted: int | None) -> None:
         raise InvalidInputError(msg, "vectors")
 
 
+def check_shapes(rows: Predictions, kept: float | None) -> None:
+    """Refuse rows without shapes, where shapes were fitted and are kept."""
+    if kept and rows.shape is None:
+        msg = (
+            "The recalibrator was fitted to rows with shapes, which it keeps; these "
+            "rows have none. Make them as those of the fit were made, such as by "
+            "Predictions.from_quantiles, or fit with shape=False."
+        )
+        raise InvalidInputError(msg, "shapes-of-rows")
+
+
 def _kind_words(n_components: int | None) -> str:
     """Return what errors are: numbers, or vectors."""
     if n_components is None:

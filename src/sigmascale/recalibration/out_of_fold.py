@@ -13,14 +13,17 @@ from .._support.weighting import weights_of
 from ..exceptions import FewRowsWarning
 from ..predictions.diagnostics import informative
 from ..predictions.predictions import Predictions
+from .additive import Additive
 from .distributions import MOST_QUANTILES, QuantileTable, ZDistribution
-from .folds import fold_numbers, make_folds, simplest
+from .distributions.shrinkage import shrunk
+from .folds import fold_numbers, make_folds, simplest, standard_error
 from .scalings.scaling import Learned, Scaling
 
 LEAST_FOR_SIGN = 40  # rows; with fewer, the distribution is that of ±|z|
 ROWS_TO_CHOOSE_BY = 100_000  # rows by which the number of tables is chosen, about
 NUMBERS_OF_TABLES = (1, 2, 5)  # that are tried
 ROWS_PER_TABLE = 200  # at least
+COMPARED_COVERAGE = 0.9  # of the intervals by which a scale must beat one factor
 
 
 def of_rows_held_out(rows: Predictions, held_out: OutOfFold) -> ZDistribution:
@@ -65,8 +68,13 @@ def scale_held_out(rows: Predictions, learned: Learned, seed: int) -> OutOfFold:
     return OutOfFold(learned.map.of_rows(rows), fold)
 
 
-def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribution:
-    """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
+def of_rows_out_of_fold(
+    rows: Predictions, out_of_fold: OutOfFold, *, as_it_is: bool
+) -> ZDistribution:
+    """Return the distribution of z-scores of rows out of fold, in bins of the scale.
+
+    It stays as it is where rows that were held out tell how far intervals must reach.
+    """
     scale = out_of_fold.scale
     z = rows.signed_error / scale
     if not rows.is_vector and rows.n_effective < LEAST_FOR_SIGN:
@@ -79,11 +87,17 @@ def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribut
         )
         return tables_of(rows, z, scale, 1)
     n_bins = _number_of_tables(rows, z, scale, out_of_fold.fold)
-    return tables_of(rows, z, scale, n_bins)
+    return tables_of(rows, z, scale, n_bins, as_it_is=as_it_is)
 
 
 def tables_of(
-    rows: Predictions, z: Floats, scale: Floats, n_bins: int, *, infinite: bool = False
+    rows: Predictions,
+    z: Floats,
+    scale: Floats,
+    n_bins: int,
+    *,
+    infinite: bool = False,
+    as_it_is: bool = False,
 ) -> ZDistribution:
     """Return the distribution of z-scores that no fit has seen, in bins of the scale.
 
@@ -91,13 +105,76 @@ def tables_of(
     """
     tells_sign = rows.is_vector or rows.n_effective >= LEAST_FOR_SIGN
     if tells_sign and not infinite:
-        return ZDistribution.learn(z, scale, rows.weights, n_bins, rows.components)
+        return ZDistribution.learn(
+            z,
+            scale,
+            rows.weights,
+            n_bins,
+            rows.components,
+            rows.groups,
+            as_it_is=as_it_is,
+        )
     if tells_sign:
         table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
     else:
         table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
     n_rows = (max(1, int(rows.n_effective)),)
     return ZDistribution((table,), np.empty(0), n_rows, rows.components)
+
+
+def beats_one_factor(rows: Predictions, out_of_fold: OutOfFold) -> bool:
+    """Return whether rows out of fold gain from a scale that is no multiple of u.
+
+    The gain is that of CRPS and of the score of 90 % intervals, each relative to that
+    of u. Half a standard error, asked for beside it, keeps more of a u that was right
+    (0.05 % CRPS at 60 rows), but makes real sets worse, one by 13 % interval score.
+    """
+    fold = out_of_fold.fold
+    if rows.n_effective < LEAST_FOR_SIGN or len(fold_numbers(fold)) < 2:
+        return True
+    of_u = _losses_out_of_fold(rows, rows.y_std, fold)
+    of_scale = _losses_out_of_fold(rows, out_of_fold.scale, fold)
+    ratios = [
+        rows.mean(after) / rows.mean(before)
+        for before, after in zip(of_u, of_scale, strict=True)
+    ]
+    return sum(ratios) < len(ratios)
+
+
+def one_factor(rows: Predictions) -> Learned:
+    """Return u times one factor, the root mean square of z as far as it is no noise.
+
+    Its logarithm is shrunk towards 0 by its own standard error.
+    """
+    mean = rows.mean(rows.z2)
+    log_factor = float(np.log(mean)) / 2
+    error = standard_error(rows.z2, rows) / (2 * mean)
+    log_factor = shrunk(log_factor, error**2)
+    return Learned(Additive(constant=log_factor), rows.y_std * np.exp(log_factor))
+
+
+def _losses_out_of_fold(
+    rows: Predictions, scale: Floats, fold: Ints
+) -> tuple[Floats, Floats]:
+    """Return CRPS and interval score of each row, or of its radius, by other folds."""
+    z = rows.signed_error / scale
+    crps = np.empty(z.size)
+    interval = np.empty(z.size)
+    low_high = np.array([(1 - COMPARED_COVERAGE) / 2, (1 + COMPARED_COVERAGE) / 2])
+    if rows.is_vector:  # a radius has no lower limit
+        low_high = np.array([0.0, COMPARED_COVERAGE])
+    for k in fold_numbers(fold):
+        seen = np.flatnonzero(fold != k)
+        unseen = np.flatnonzero(fold == k)
+        (table,) = tables_of(rows.take(seen), z[seen], scale[seen], 1).tables
+        low, high = table.within(low_high)
+        of_row = z[unseen]
+        beyond = np.maximum(of_row - high, 0) / (1 - low_high[1])
+        if not rows.is_vector:
+            beyond += np.maximum(low - of_row, 0) / low_high[0]
+        crps[unseen] = scale[unseen] * table.crps(of_row)
+        interval[unseen] = scale[unseen] * (high - low + beyond)
+    return crps, interval
 
 
 def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,8 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 FORMAT = "sigmascale"
 VERSION = 6  # of the format; other versions are refused
+HEAD = 200  # bytes that are looked at before a file is parsed
+_BEGINNING = re.compile(rb'\s*{\s*"(format|version|library|sha256|extra|content)"')
 LARGEST_FILE = 2**28  # bytes
 LARGEST_NUMBER = 1e150  # what is learned of values within their limits is smaller
 MOST_DIMENSIONS = 32  # of an array, in all versions of NumPy
@@ -197,6 +200,16 @@ def by_name(kind: Kind) -> Kind:
     return decode_by_name
 
 
+def added(kind: Kind, default: Any) -> Kind:
+    """Return the kind of a part that files of before do not have: then the default."""
+
+    def decode_added(value: Any) -> Any:
+        return decode(kind, value)
+
+    decode_added.default = default  # type: ignore[attr-defined]
+    return decode_added
+
+
 # -- objects ---------------------------------------------------------------------------
 
 
@@ -280,14 +293,17 @@ def decode(kind: Kind, value: Any) -> Any:
     kinds = kind.stored_parts  # type: ignore[attr-defined]
     if not isinstance(value, dict) or value.get("is") != class_name:
         refuse(f"there must be a {class_name}; found {quoted(value)}.")
-    needed = {"is", *kinds}
-    if value.keys() != needed:
-        unlike = ", ".join(sorted(value.keys() ^ needed))
-        refuse(f"parts of a {class_name} are missing or unknown: {shorten(unlike)}.")
+    unlike = value.keys() ^ {"is", *kinds}
     parts = {}
-    for name, kind_of_part in kinds.items():
+    for name in unlike & kinds.keys():
+        if hasattr(kinds[name], "default"):  # a file of before
+            parts[name] = kinds[name].default
+    if unlike - parts.keys():
+        words = shorten(", ".join(sorted(unlike - parts.keys())))
+        refuse(f"parts of a {class_name} are missing or unknown: {words}.")
+    for name in kinds.keys() - unlike:
         try:
-            parts[name] = decode(kind_of_part, value[name])
+            parts[name] = decode(kinds[name], value[name])
         except DamagedFileError as problem:
             refuse(f"{class_name}, {quoted(name)}: {problem}")
 
@@ -329,11 +345,12 @@ def dumps(value: Any, extra: dict[str, Any] | None = None) -> str:
 
 def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     """Return what :func:`dumps` was given: the object, and what else there was."""
-    # a file of ours, of this version, that nobody has changed
+    # a file of ours, of this version, that nobody has changed; others are not parsed
+    head = text[:HEAD].encode() if isinstance(text, str) else text[:HEAD]
+    if not _BEGINNING.match(head):
+        refuse("it is not a file of a recalibrator, a monitor or a follower.")
     document = parse_json(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        if isinstance(document, dict) and "recalibrator" in document:
-            refuse("it was written by an older version. Fit and save it again.")
         refuse("it is not a file of a recalibrator, a monitor or a follower.")
     if document.get("version") != VERSION:
         refuse(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from copy import copy
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -17,13 +18,13 @@ from .._support.progress import working
 from .._support.text import quoted
 from ..exceptions import InvalidInputError
 from ..predictions.diagnostics import warn_of_oddities
-from ..predictions.ordering import in_canonical_order
+from ..predictions.ordering import canonical_order, in_canonical_order
 from ..predictions.predictions import Predictions, check_predictions
 from . import persistence
 from .additive import Additive, Axis
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .description import scale_words
+from .description import is_one_factor, scale_words, shape_words
 from .distributions import (
     Bounds,
     Distributions,
@@ -32,15 +33,18 @@ from .distributions import (
     any_bound,
     check_bounds,
 )
+from .explanation import Background, Explanation, explain
 from .fitted_rows import FittedRows, Unlike
 from .guarantees import check_parts, parts_words
 from .learning import Choices, learn
 from .matching import (
     check_components,
+    check_shapes,
     checked_array,
     with_columns_of_fit,
 )
 from .persistence import (
+    added,
     by_name,
     index,
     many,
@@ -57,6 +61,7 @@ from .scalings import SCALINGS, BoostedScaling, Scaling
 from .unseen import Unseen
 
 ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
+_OURS = {scaling.__name__: scaling for scaling in SCALINGS.values()}
 # What a fit learns, as files name it, and the attribute that it is.
 _FITTED = {
     "names": "names_",
@@ -68,6 +73,8 @@ _FITTED = {
     "z": "distribution_",
     "stretched_parts": "parts_",
     "fitted_rows": "fitted_rows_",
+    "background": "background_",
+    "shape_kept": "shape_kept_",
     "bias_words": "_bias_words",
     "cautions": "cautions_",
 }
@@ -90,6 +97,8 @@ _FITTED = {
     z=ZDistribution,
     stretched_parts=optional(Parts),
     fitted_rows=FittedRows,
+    background=added(optional(Background), None),
+    shape_kept=added(optional(number), None),
     bias_words=text,
     cautions=many(text),
 )
@@ -103,7 +112,8 @@ class Recalibrator(Parametrised):
     Parameters
     ----------
     scaling : Scaling, optional
-        What learns the scale; by default ``BoostedScaling()``.
+        What learns the scale. By default it is ``BoostedScaling()``; of 40 to 400
+        rows, if rows out of fold gain from it, and else u times one factor.
     bias : {None, "constant", "auto"}, default None
         Whether the bias of predictions is corrected: not at all; by one number times
         the scale; or by what rows out of fold gain most from, one of these or boosted
@@ -143,8 +153,12 @@ class Recalibrator(Parametrised):
         The rows of the fit.
     cautions_ : tuple of str
         What to be careful about.
+    shape_kept_ : float or None
+        How much of the shape of each row is kept, if rows have shapes: 0, ½ or 1.
     out_of_fold_ : Predictions
         The rows of the fit as if it had not seen them; not of what was loaded.
+    background_ : Background or None
+        Means over the rows of the fit, by which `explain` explains.
     fitted_rows_ : FittedRows
         What is kept of the rows of the fit, to compare others with.
     fingerprint_ : array of int
@@ -211,12 +225,16 @@ class Recalibrator(Parametrised):
     bias_: Additive | None
     distribution_: ZDistribution
     parts_: Parts | None
+    shape_kept_: float | None
     names_: tuple[str, ...]
     n_rows_: int
     n_effective_: float
     cautions_: tuple[str, ...]
     fitted_rows_: FittedRows
-    _saved_method: str  # of a scaling that is known by its name alone
+    background_: Background | None
+    _smallest: float  # of the uncertainties of the fit
+    _bias_words: str
+    _method: str  # the name of the scaling, which may be known by it alone
 
     def __init__(
         self,
@@ -259,23 +277,30 @@ class Recalibrator(Parametrised):
         # from here on nothing depends on how the table was sorted
         rows = in_canonical_order(rows)
 
-        # what others are compared with
-        self.fitted_rows_ = FittedRows.of(rows)
-        self._smallest = float(rows.y_std.min())
-        self.names_ = rows.names
-        self.n_rows_ = rows.n_rows
-        self.n_effective_ = float(rows.n_effective)
+        # a copy learns: this one stays as it is until all is learned
+        new = copy(self)
+        new._method = type(choices.scaling).__name__
 
-        progress = working(f"fitting {type(choices.scaling).__name__}")
+        # what others are compared with
+        new.fitted_rows_ = FittedRows.of(rows)
+        new._smallest = float(rows.y_std.min())
+        new.names_ = rows.names
+        new.n_rows_ = rows.n_rows
+        new.n_effective_ = float(rows.n_effective)
+
+        progress = working(f"fitting {new._method}")
         with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
             fitted = learn(rows, choices)
-        self.scale_ = fitted.scale
-        self.bias_ = fitted.bias
-        self.distribution_ = fitted.distribution
-        self.parts_ = fitted.parts
-        self._unseen = p, fitted.unseen
-        self._bias_words = fitted.bias_words
-        self.cautions_ = fitted.cautions
+        new.scale_ = fitted.scale
+        new.background_ = Background.of(fitted.scale, rows)
+        new.bias_ = fitted.bias
+        new.distribution_ = fitted.distribution
+        new.parts_ = fitted.parts
+        new.shape_kept_ = fitted.shape_kept
+        new._unseen = p, fitted.unseen
+        new._bias_words = fitted.bias_words
+        new.cautions_ = fitted.cautions
+        self.__dict__ = new.__dict__
         return self
 
     def _checked(self, rows: Predictions) -> Choices:
@@ -306,6 +331,7 @@ class Recalibrator(Parametrised):
             check_predictions(rows, vectors=False)
         return Choices(
             scaling=self._checked_scaling(),
+            may_be_one_factor=self.scaling is None,
             bias=self.bias,
             distribution=self.distribution,
             hold_out=self.hold_out,
@@ -316,7 +342,7 @@ class Recalibrator(Parametrised):
     def _checked_scaling(self) -> Scaling:
         """Return the scaling, if it is one; boosted trees by default."""
         if self.scaling is None:
-            return BoostedScaling()
+            return BoostedScaling(random_state=self.random_state)
         if not hasattr(self.scaling, "learn"):
             msg = (
                 "`scaling` must be a scaling such as BoostedScaling(), with a method "
@@ -356,9 +382,12 @@ class Recalibrator(Parametrised):
             check_is_fitted(self)
         is_array = hasattr(p, "ndim") and not hasattr(p, "columns")
         if is_array:
-            array = checked_array(p, self.names_, self.scale_, self._smallest)
-            return self.scale_.of_array(array, self._smallest)
-        return self.scale_.of_rows(self._matched(p))
+            fit = self.__dict__  # of one fit, which another one replaces as a whole
+            scale: Additive = fit["scale_"]
+            array = checked_array(p, fit["names_"], scale, fit["_smallest"])
+            return scale.of_array(array, fit["_smallest"])
+        fitted = copy(self)  # which no other thread fits anew meanwhile
+        return fitted.scale_.of_rows(fitted._matched(p))
 
     def apply(self, p: Predictions) -> Predictions:
         """Return recalibrated predictions, which carry their distributions.
@@ -376,7 +405,8 @@ class Recalibrator(Parametrised):
             report judge the `distributions` of these.
         """
         check_is_fitted(self)
-        return self._applied(p, self._matched(p))
+        fitted = copy(self)
+        return fitted._applied(p, fitted._matched(p))
 
     def _applied(self, p: Predictions, rows: Predictions) -> Predictions:
         """Return recalibrated predictions; `rows` have the columns of `fit`."""
@@ -386,6 +416,8 @@ class Recalibrator(Parametrised):
             raise InvalidInputError(msg)
 
         # the scale and the bias of each row, and which table of z is whose
+        fitted_share = self.fitted_rows_.share_of(rows)
+        rows = rows._with_shape_kept(self.shape_kept_ or 0.0)
         scale = self.scale_.of_rows(rows)
         unbiased = corrected(rows, self.bias_)
         z = self.distribution_
@@ -397,8 +429,9 @@ class Recalibrator(Parametrised):
             scale,
             z,
             bounds,
-            fitted_share=self.fitted_rows_.share_of(rows),
+            fitted_share=fitted_share,
             codes=codes,
+            shape=unbiased.shape,
         )
         return unbiased._with(
             columns=(scale, *p.columns[1:]),
@@ -442,20 +475,63 @@ class Recalibrator(Parametrised):
         0.9
         """
         check_is_fitted(self)
-        if self._unseen is None:
+        fit = self.__dict__  # of one fit, as above
+        if fit.get("_unseen") is None:
             msg = (
                 "`out_of_fold_` needs the rows of the fit, which are not saved with a "
                 "recalibrator. Fit it again, or pass other rows with known errors: "
                 "apply(p) recalibrates them, and `calibration=` takes them."
             )
             raise InvalidInputError(msg, "no-rows")
-        p, unseen = self._unseen
-        bounds = check_bounds(self.bounds)
-        return unseen.rows(p, self.distribution_, self.parts_, bounds)
+        p, unseen = fit["_unseen"]
+        order = canonical_order(p)
+        shaped = p._with_shape_kept(fit["shape_kept_"] or 0.0)
+        bounds = check_bounds(fit["bounds"])
+        z, parts = fit["distribution_"], fit["parts_"]
+        rows: Predictions = unseen.rows(shaped, order, z, parts, bounds)
+        return rows
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied or sent elsewhere: all but the rows of the fit."""
         return {k: value for k, value in vars(self).items() if k != "_unseen"}
+
+    def explain(self, p: Predictions) -> Explanation:
+        """Return why the recalibrated u of each row is as large as it is.
+
+        It is the typical u of calibration rows, times a factor for the row's own u, and
+        one for each feature: the Shapley values of ln u, which multiply up to u.
+
+        Parameters
+        ----------
+        p : Predictions
+            With the features of `fit`.
+
+        Returns
+        -------
+        Explanation
+            With `factors` of each row and column, and whether a row lies `inside` the
+            range of the calibration rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sigmascale as ss
+        >>> p = ss.datasets.make_molecules(2000, seed=1).predictions
+        >>> why = ss.Recalibrator().fit(p).explain(p)
+        >>> bool(np.allclose(why.typical * why.factors.prod(axis=1), why.u))
+        True
+        """
+        check_is_fitted(self)
+        fit = copy(self)
+        if fit.background_ is None:
+            msg = (
+                "This recalibrator was saved by a version that kept nothing to explain "
+                "by. Fit it again."
+            )
+            raise InvalidInputError(msg, "no-background")
+        rows = fit._matched(p)
+        explanation = explain(fit.scale_, fit.background_, rows)
+        return replace(explanation, inside=fit.fitted_rows_.holds(rows))
 
     @property
     def _maps(self) -> list[Additive]:
@@ -479,6 +555,7 @@ class Recalibrator(Parametrised):
         rows = check_predictions(p, errors=False)
         rows = with_columns_of_fit(rows, self.names_)
         check_components(rows, self.distribution_.dim)
+        check_shapes(rows, self.shape_kept_)
         for sentence, category in self._oddities(self._unlike(rows)).values():
             warn(sentence, category, stacklevel=4)
         return rows
@@ -525,26 +602,24 @@ class Recalibrator(Parametrised):
         The distribution of z is empirical: the z-scores of 60 rows out of fold.
         """
         check_is_fitted(self)
-        rows = f"{self.n_rows_} rows"
-        is_weighted = round(self.n_effective_) != self.n_rows_
+        fit = copy(self)
+        rows = f"{fit.n_rows_} rows"
+        is_weighted = round(fit.n_effective_) != fit.n_rows_
         if is_weighted:
-            rows += f", weighted, which count as {fixed(self.n_effective_, 0)}"
+            rows += f", weighted, which count as {fixed(fit.n_effective_, 0)}"
+        learned = f"Learned by {fit._method} from {rows}"
+        if fit._method == "BoostedScaling" and is_one_factor(fit.scale_):
+            learned += ", which gain too little out of fold from more than that"
         sentences = [
-            f"{scale_words(self.scale_, self.names_)}.",
-            f"Learned by {self._method} from {rows}.",
-            self._bias_words,
-            f"The distribution of z is {self.distribution_.words}.",
-            "" if self.parts_ is None else parts_words(self.parts_, self.names_),
-            *self.cautions_,
+            f"{scale_words(fit.scale_, fit.names_)}.",
+            f"{learned}.",
+            fit._bias_words,
+            shape_words(fit.shape_kept_),
+            f"The distribution of z is {fit.distribution_.words}.",
+            "" if fit.parts_ is None else parts_words(fit.parts_, fit.names_),
+            *fit.cautions_,
         ]
         return "\n".join(filter(None, sentences))
-
-    @property
-    def _method(self) -> str:
-        """The name of the scaling, which a saved one has kept."""
-        if self.scaling is None:
-            return getattr(self, "_saved_method", "BoostedScaling")
-        return type(self.scaling).__name__
 
     def __repr__(self) -> str:
         """Return what was learned in words; before that, how it was made."""
@@ -573,19 +648,23 @@ class Recalibrator(Parametrised):
     def to_state(self) -> dict[str, Any]:
         """Return what is saved."""
         check_is_fitted(self)
-        scaling: Any = self.scaling
-        is_ours = type(scaling) in SCALINGS.values()
-        parameters = scaling.get_params() if is_ours else {}
-        return {
-            "scaling": {"method": self._method, "parameters": parameters},
-            "bias": self.bias,
-            "distribution": self.distribution,
-            "hold_out": float(self.hold_out),
-            "bounds": check_bounds(self.bounds),
-            "parts": None if self.parts is None else list(self.parts),
-            "random_state": int(self.random_state),
-            **{name: getattr(self, attribute) for name, attribute in _FITTED.items()},
+        fit = copy(self)
+        scaling: Any = fit.scaling
+        is_it = type(scaling) is _OURS.get(fit._method)
+        parameters = scaling.get_params() if is_it else {}
+        state = {
+            "scaling": {"method": fit._method, "parameters": parameters},
+            "bias": fit.bias,
+            "distribution": fit.distribution,
+            "hold_out": float(fit.hold_out),
+            "bounds": check_bounds(fit.bounds),
+            "parts": None if fit.parts is None else list(fit.parts),
+            "random_state": int(fit.random_state),
+            **{name: getattr(fit, attribute) for name, attribute in _FITTED.items()},
         }
+        if fit.shape_kept_ is None:  # rows that have none need no word on it
+            del state["shape_kept"]
+        return state
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Recalibrator:
@@ -595,8 +674,9 @@ class Recalibrator(Parametrised):
         if not isinstance(method, str) or not isinstance(parameters, dict):
             msg = "it must name its scaling."
             raise InvalidInputError(msg)
-        ours = {scaling.__name__: scaling for scaling in SCALINGS.values()}
-        scaling = ours[method](**parameters) if method in ours else None
+        # one that nobody named has no parameters: it may be one factor
+        is_named = method in _OURS and (parameters or method != "BoostedScaling")
+        scaling = _OURS[method](**parameters) if is_named else None
         bounds = state["bounds"]
         recalibrator = cls(
             scaling,
@@ -607,7 +687,7 @@ class Recalibrator(Parametrised):
             parts=None if state["parts"] is None else list(state["parts"]),
             random_state=state["random_state"],
         )
-        recalibrator._saved_method = method
+        recalibrator._method = method
         for name, attribute in _FITTED.items():
             setattr(recalibrator, attribute, state[name])
         return recalibrator
@@ -634,7 +714,13 @@ class Recalibrator(Parametrised):
         are_positive = self._smallest > 0 and self.n_rows_ and self.n_effective_ > 0
         must = "its rows must have positive uncertainties"
         refuse_if(not are_positive, must)
+        is_other = self.background_ and not self.background_.fits(self.scale_)
+        refuse_if(is_other, "means of tables must be those of its scale")
         is_signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
         is_vector = self.distribution_.dim is not None
         must = "vectors have neither bias nor bounds"
         refuse_if(is_signed and is_vector, must)
+        kept = self.shape_kept_
+        must = "a share of shapes must be kept, and vectors have none"
+        is_share = kept is not None and 0 <= kept <= 1 and not is_vector
+        refuse_if(kept is not None and not is_share, must)

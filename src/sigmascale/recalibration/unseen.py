@@ -14,7 +14,6 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.notices import quiet
-from ..predictions.ordering import canonical_order
 from ..predictions.predictions import Predictions
 from .distributions import Bounds, Distributions, Parts, ZDistribution
 from .distributions.stretched import StretchedTables
@@ -44,7 +43,12 @@ class Unseen:
     held_out: Ints | None
 
     def rows(
-        self, p: Predictions, z: ZDistribution, parts: Parts | None, bounds: Bounds
+        self,
+        p: Predictions,
+        order: Ints,
+        z: ZDistribution,
+        parts: Parts | None,
+        bounds: Bounds,
     ) -> Predictions:
         """Return the rows, in the order in which they came, with their distributions.
 
@@ -52,28 +56,28 @@ class Unseen:
         ----------
         p : Predictions
             The rows of the fit.
+        order : array of shape (n,)
+            Their canonical order.
         z, parts, bounds
             What was learned of the distributions, from all rows.
         """
-        order = canonical_order(p)
         if self.held_out is not None:
             order = order[self.held_out]
         rows = p.take(order)
         places = order if p.places is None else p.places[order]
         if self.error is not None:
-            y_pred = None if rows.y_pred is None else rows.target - self.error
-            rows = rows._with(y_pred=y_pred, error=self.error)
+            rows = rows._moved(rows.errors - self.error)._with(error=self.error)
 
         with quiet():
             tables, codes = self._tables(rows, z, parts)
         location = z.centre(rows.n_rows) if rows.y_pred is None else rows.y_pred
         distributions = Distributions.of(
-            location, self.scale, tables, bounds, codes=codes
+            location, self.scale, tables, bounds, codes=codes, shape=rows.shape
         )
         recalibrated = rows._with(
             y_std=self.scale, places=places, distributions=distributions
         )
-        return recalibrated.take(np.argsort(order))
+        return recalibrated.take(np.argsort(order))  # whole numbers
 
     def _tables(
         self, rows: Predictions, z: ZDistribution, parts: Parts | None

@@ -10,6 +10,7 @@ from ..paper.local import LocalStatistics, local_statistics
 from ..paper.references import ReferenceScores, reference_scores
 from ..paper.study import BinStudy, bin_study
 from ..paper.tails import Tails, tails
+from ..predictions.combinations import GroupCorrelation, group_correlation
 from .curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -41,6 +42,7 @@ __all__ = [
     "BinStudy",
     "CalibrationCurve",
     "ConfidenceCurve",
+    "GroupCorrelation",
     "LocalStatistics",
     "PITHistogram",
     "ReferenceScores",
@@ -56,6 +58,7 @@ __all__ = [
     "crps",
     "ence",
     "energy_score",
+    "group_correlation",
     "interval_score",
     "local_calibration_error",
     "local_statistics",

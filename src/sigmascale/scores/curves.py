@@ -30,7 +30,7 @@ from ..paper.references import Squares, simulated_squares, stream_from
 from ..predictions.bins import bins_of, cut, cut_positions
 from ..predictions.predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .losses import claimed
+from .losses import claimed_of_errors
 
 CurveKind = Literal["interval", "quantile"]
 ErrorStatistic = Literal["rmse", "mae"]
@@ -44,7 +44,7 @@ def depths_of(p: Predictions, kind: CurveKind) -> Floats:
     """Return the lowest level at which the interval, or quantile, covers it."""
     if kind == "quantile":
         check_predictions(p, vectors=False)
-    distributions, truth = claimed(p)
+    distributions, truth = claimed_of_errors(p)
     pit = distributions.pit(truth)
     return pit if kind == "quantile" or p.is_vector else np.abs(2 * pit - 1)
 
@@ -195,7 +195,7 @@ def calibration_curve(
 
     # the share of true values covered at each level, from the lowest that covers
     depths = depths_of(p, checked_kind)
-    lowest = np.searchsorted(levels, depths)
+    lowest = np.searchsorted(levels, depths)  # levels
     counts = np.bincount(lowest, p.weights, minlength=levels.size)[: levels.size]
     observed = np.cumsum(counts) / p.n_effective
     low, high = _band(rows_in_effect(p, depths), levels.size, confidence)
@@ -319,7 +319,7 @@ def pit_histogram(
     if n_bins is None:
         n_bins = min(MOST_DRAWN_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
     n_bins = check_count(n_bins, "n_bins")
-    distributions, truth = claimed(p)
+    distributions, truth = claimed_of_errors(p)
     pit = distributions.pit(truth)
     counts, edges = np.histogram(pit, n_bins, (0, 1), weights=p.weights)
 
@@ -609,7 +609,7 @@ def confidence_curve(
     return ConfidenceCurve(
         pruned=pruned,
         error=curve(size, by_u),
-        oracle=curve(size, np.argsort(size)),
+        oracle=curve(size, np.argsort(size)),  # of itself alone
         reference=simulated.mean(axis=0),
         reference_low=np.quantile(simulated, tail, axis=0),
         reference_high=np.quantile(simulated, 1 - tail, axis=0),

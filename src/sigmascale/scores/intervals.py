@@ -46,14 +46,15 @@ class Estimate(Result):
 
     def __str__(self) -> str:
         """Return the number and its interval."""
-        return (
-            f"{number(self.value, 4)} [{number(self.low, 4)}, {number(self.high, 4)}]"
-        )
+        low, high = number(self.low, 4), number(self.high, 4)
+        return f"{number(self.value, 4)} [{low}, {high}]"
 
     @property
     def signed(self) -> str:
         """The same of a difference, with signs."""
-        return f"{self.value:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
+        ends = (self.value, self.low, self.high)
+        value, low, high = (number(x, signed=True) for x in ends)
+        return f"{value} [{low}, {high}]"
 
     def _cells(self) -> Cells:
         cells = tuple(number(x, 4) for x in (self.value, self.low, self.high))
@@ -299,4 +300,4 @@ def renumbered(groups: Ints | None, which: Bools | Ints) -> Ints | None:
     """Return the numbers of the groups of some rows, without gaps."""
     if groups is None:
         return None
-    return np.unique(groups[which], return_inverse=True)[1]
+    return np.unique(groups[which], return_inverse=True)[1]  # whole numbers

@@ -23,6 +23,17 @@ def claimed(p: Predictions) -> tuple[Distributions, Floats]:
     return distributions, p.target
 
 
+def claimed_of_errors(p: Predictions) -> tuple[Distributions, Floats]:
+    """Return what :func:`claimed` does; of straightened errors where rows have shapes.
+
+    They have no atoms, and their distributions are told by z alone.
+    """
+    distributions, target = claimed(p)
+    if p.shape is None:
+        return distributions, target
+    return distributions.of_errors, p.errors
+
+
 def claimed_intervals(p: Predictions, coverage: float) -> Floats:
     """Return the limits of central intervals; of levels beyond the rows, infinite."""
     distributions, _ = claimed(p)

@@ -193,14 +193,15 @@ def _families(question: Question, family: Ints) -> dict[int, Bools]:
 class Candidates:
     """The subgroups of a check: regions, and all rows as the number −1.
 
-    `low[i]` to `high[i]` are simultaneous limits, `far[i]` is the farther one-sided
-    limit, and `outward[i]` how far off a subgroup is at least, by simultaneous limits.
+    `far[i]` is the farther one-sided limit of a subgroup, `bound[i]` what of it counts
+    in T, and `outward[i]` how far off it is at least, by simultaneous limits.
     """
 
     region: Ints
     off: Floats
     one_sided: Floats  # [low or high, candidate]
     at_once: Floats
+    bound: Floats
     is_part: Bools
 
     @cached_property
@@ -252,6 +253,9 @@ class _Checks:
         one_sided = np.array([looked.alone.low[use], looked.alone.high[use]])
         at_once = np.array([looked.at_once.low[use], looked.at_once.high[use]])
         is_part = self.regions.is_part[use]
+        bound = np.maximum(-one_sided[0], one_sided[1])
+        if looked.alone.far is not None:
+            bound = looked.alone.far[use]
         if with_all:
             alone = self.question.all_rows(self.tested.confidence)
             wide = self.question.all_rows(looked.level_of_all)
@@ -262,7 +266,8 @@ class _Checks:
             one_sided = np.hstack([one_sided, np.array(ends, dtype=np.float64)])
             at_once = np.hstack([at_once, np.array(wide_ends, dtype=np.float64)])
             is_part = np.append(is_part, True)
-        return Candidates(use, off, one_sided, at_once, is_part)
+            bound = np.append(bound, max(alone.down - alone.off, alone.off + alone.up))
+        return Candidates(use, off, one_sided, at_once, bound, is_part)
 
     def _check(
         self, kind: str, column: Column | None, mine: Bools, with_all: bool
@@ -271,7 +276,7 @@ class _Checks:
         c = self._candidates(mine, with_all)
         bound = self.bound
         parts = np.flatnonzero(c.is_part)
-        T = float(c.far[parts].max()) if parts.size else math.inf
+        T = float(c.bound[parts].max()) if parts.size else math.inf
         is_alone = with_all and not mine.any()
         n_left = np.count_nonzero(mine & self.regions.is_part & ~self.regions.is_usable)
         has_few = self.values.n_eff < FEWEST * N_PARTS or n_left > 0
@@ -286,7 +291,7 @@ class _Checks:
         if fails.size:
             result = "FAIL"
             decides = fails[np.argmax(c.outward[fails])]
-        elif bound >= T:
+        elif parts.size and c.far[parts].max() <= bound and math.isfinite(T):
             result = "pass"
         elif math.isinf(T) and not note:
             note = "few units"

@@ -11,8 +11,8 @@ from .._support.checks import Floats, Ints
 from .._support.notices import quiet
 from .._support.weighting import WeightLine, ones_if_none
 from ..predictions.predictions import Predictions
-from ..recalibration.distributions import Distributions
 from ..scores.intervals import sums_of
+from ..scores.losses import claimed_of_errors
 from .scores import Score
 
 CAP = 6.0  # times ⟨z²⟩: of larger z², so much counts
@@ -94,7 +94,7 @@ class Values:
         """
         rows = self.rows
         with quiet():  # of levels beyond the rows of a table
-            distributions = rows.distributions or Distributions.normal(rows)
+            distributions, target = claimed_of_errors(rows)
             if rows.is_vector:
                 lengths: Floats = np.sqrt(rows.squared_error * rows.dim)
                 radii = distributions.radius(self.coverage)
@@ -103,7 +103,7 @@ class Values:
         is_finite = np.isfinite(low) & np.isfinite(high)
         low = np.where(is_finite, low, 0.0)
         high = np.where(is_finite, high, 0.0)
-        distances = np.abs(rows.target - (low + high) / 2)
+        distances = np.abs(target - (low + high) / 2)
         stretch = 2 * distances / np.maximum(high - low, 1e-300)
         return np.where(is_finite, stretch, 0.0)
 

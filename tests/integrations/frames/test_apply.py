@@ -265,3 +265,37 @@ def test_what_is_not_there_or_no_number_is_refused_before_anything_is_read():
     bounded = ss.Recalibrator(ss.TemperatureScaling(), bounds=(0, None))
     with pytest.raises(InvalidInputError, match="y_pred"):
         ss.frames.apply(bounded.fit(rows_of(make())), table.lazy(), coverage=0.9)
+
+
+def test_columns_that_are_called_as_ours_are_kept_and_repeats_refused(scan):
+    table = make(300, **{"New columns": np.arange(300), "Hash of the row": 1.5})
+    rows = rows_of(table)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows)
+    found = collected(ss.frames.apply(r, scan(table), coverage=0.9))
+    assert found.columns[: len(table.columns)] == table.columns
+    assert found["New columns"].to_list() == list(range(300))
+    features = ["x", "New columns", "Hash of the row"]
+    columns = {"y_std": "u", "error": "E", "features": features}
+    drawn = ss.frames.sample(scan(table), n_rows=200, **columns)
+    assert set(drawn.features["Hash of the row"]) == {1.5}
+    for options in (
+        {"quantiles": [0.1, 0.1]},
+        {"quantiles": [0.1234567, 0.1234568]},
+    ):
+        with pytest.raises(InvalidInputError, match=r"2 new columns.*'u.*_q0\.1"):
+            ss.frames.apply(r, scan(table), **options)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis' use of DuckDB
+def test_a_table_of_ibis_is_refused_with_what_to_call_first():
+    ibis = pytest.importorskip("ibis")
+    table = make(50)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(table))
+    lazy = ibis.memtable(table.to_arrow())
+    for use in (
+        lambda: ss.frames.apply(r, lazy),
+        lambda: ss.frames.sample(lazy, y_std="u", error="E"),
+    ):
+        with pytest.raises(InvalidInputError, match=r"found Table of ibis.*to_polars"):
+            use()
+    assert ss.frames.apply(r, lazy.to_polars()).height == 50

@@ -1,6 +1,6 @@
 // The page: five steps, drawn from what the server knows.
 
-import { dropZone, opened, rolesOf } from "./columns.js";
+import { dropZone, know, opened, rolesOf } from "./columns.js";
 import { bytes, button, checkbox, count, el, input, select, show, table } from "./dom.js";
 import { address, ask, file } from "./server.js";
 
@@ -18,6 +18,7 @@ async function refresh() {
   const found = await ask("GET", `api/state?known=${state.revision}`);
   const isNew = found.revision !== state.revision;
   state = { ...state, ...found };
+  if (found.roles) know(found.roles);
   if (isNew) draw();
   drawBusy();
   const unread = Object.keys(state.slots).find((slot) => !state.slots[slot].view && !state.problems[slot]);
@@ -219,7 +220,7 @@ function fitStep() {
     el(
       "div.options",
       {},
-      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", state.slots.table.view.scalings, (scaling) => choose("fit", { scaling }))),
+      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", state.slots.table.view?.scalings || [], (scaling) => choose("fit", { scaling }))),
       checkbox("bias", ui.fit.bias, "Correct the bias of predictions, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
       ui.fit.parts && checkbox("parts", true, `Guarantee coverage in each label or fifth of ${ui.fit.parts.join(" and ")}`, () => choose("fit", { parts: null })),
     ),

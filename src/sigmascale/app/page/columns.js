@@ -2,27 +2,19 @@
 
 import { button, bytes, checkbox, count, el, input, select, table } from "./dom.js";
 
-const ROLES = [
-  ["", "no role"],
-  ["uncertainty", "uncertainty u"],
-  ["reference", "true value"],
-  ["prediction", "prediction"],
-  ["error", "error"],
-  ["features", "feature"],
-  ["labels", "feature: labels"],
-  ["groups", "groups"],
-  ["variance", "variance u²"],
-  ["members", "ensemble member"],
-  ["quantile_columns", "quantile"],
-  ["low", "lower limit"],
-  ["high", "upper limit"],
-  ["weight", "weight"],
-  ["time", "time"],
-];
-// Of new predictions, what is not said is called as in the table that was learned from.
-const NEW_ROLES = [["", "as learned"], ["uncertainty", "uncertainty u"], ["variance", "variance u²"], ["prediction", "prediction"]];
-const SEVERAL = ["members", "quantile_columns", "features", "labels"];
-const SINGLE = ROLES.map(([role]) => role).filter((role) => role && role !== "low" && role !== "high" && !SEVERAL.includes(role));
+// The roles that there are, as the server declares them; an interval has two columns.
+let ROLES = [];
+let NEW_ROLES = []; // of new predictions, what is not said is called as in the table that was learned from
+let SEVERAL = [];
+let SINGLE = [];
+
+export function know(declared) {
+  SEVERAL = declared.filter(({ role, several }) => several && role !== "interval").map(({ role }) => role);
+  SINGLE = declared.filter(({ several }) => !several).map(({ role }) => role);
+  const offered = declared.flatMap(({ role, words }) => (role === "interval" ? [["low", "lower limit"], ["high", "upper limit"]] : [[role, words]]));
+  ROLES = [["", "no role"], ...offered];
+  NEW_ROLES = [["", "as learned"], ...offered.filter(([role]) => ["uncertainty", "variance", "prediction"].includes(role))];
+}
 // Roles that rule out others.
 const EITHER = [
   [["error"], ["reference", "prediction"]],

@@ -18,7 +18,7 @@ import numpy as np
 from ..._support.checks import check_fraction
 from ..._support.text import listed, quoted, shorten
 from ...exceptions import ColumnError
-from ..forms import of_quantiles
+from ..forms import read_quantiles
 from ..roles import ARGUMENTS, OF_ROWS, OPTIONS, Roles
 from .read import Schema
 
@@ -51,7 +51,9 @@ class Choice(Roles):
         if isinstance(said.get("members"), str):
             said["members"] = (said["members"],)
         levels = said.get("quantile_columns") or {}
-        said["quantile_columns"] = [f"{name}={p!r}" for name, p in levels.items()]
+        said["quantile_columns"] = [
+            f"{name}={float(p)!r}" for name, p in levels.items()
+        ]
         for field in fields(Roles):
             if field.default == ():
                 said[field.name] = tuple(said.get(field.name, ()))
@@ -184,7 +186,7 @@ def _made_of(
         order = np.argsort(levels)
         columns = [columns[i] for i in order]
         levels = [levels[i] for i in order]
-        of_quantiles(levels, [levels])  # refuses levels that tell no uncertainty
+        read_quantiles(levels, [levels])  # refuses levels that tell no uncertainty
     return tuple(dict.fromkeys(columns)), tuple(levels)
 
 

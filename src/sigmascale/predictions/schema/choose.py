@@ -208,6 +208,7 @@ def _with_features(
     if choice.all_features:
         taken = used.union(asked, choice.exclude, {schema.groups, schema.time})
         output = (*schema.error, schema.uncertainty)
+        counting, numeric, labelled = set(counting), set(numeric), set(labelled)
         for name in names:
             if name in taken:
                 continue

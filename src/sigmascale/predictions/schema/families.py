@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from ..._support.text import listed, quoted
@@ -67,10 +67,11 @@ def is_misleading(name: str, names: Sequence[str]) -> bool:
 
     The `mean_se` of statsmodels is of the mean alone; chemprop's `_unc` a variance.
     """
-    if name == "mean_se" and {"obs_ci_lower", "obs_ci_upper"} <= set(names):
-        return True
-    of_chemprop = any(column.lower() in _SMILES for column in names)
-    return of_chemprop and name.endswith("_unc") and name.removesuffix("_unc") in names
+    if name == "mean_se":
+        return {"obs_ci_lower", "obs_ci_upper"} <= set(names)
+    if not (name.endswith("_unc") and name.removesuffix("_unc") in names):
+        return False
+    return any(column.lower() in _SMILES for column in names)
 
 
 def numbered(names: Sequence[str]) -> list[str]:
@@ -107,7 +108,7 @@ def looks(
         values = [name for name in values if not name.startswith("mean_ci_")]
     in_pairs = set[str]()
     for name in values:
-        if other := _other_limit(name, values):
+        if other := _other_limit(name, roles):
             in_pairs |= {name, other}
             words = f"{quoted(name)}, {quoted(other)} look like limits of intervals"
             share = _level_of(name)
@@ -117,7 +118,7 @@ def looks(
 
     # levels of quantiles, or numbers of members
     values = [name for name in values if name not in in_pairs]
-    levels = [name for name in values if _is_level(name)]
+    levels = dict.fromkeys(name for name in values if _is_level(name))
     if len(levels) > 1:
         with_levels = tuple(f"{name}={_level_of(name):g}" for name in levels)
         words = f"{listed(map(quoted, levels), 3)} look like quantiles"
@@ -134,7 +135,7 @@ def looks(
             yield f"{quoted(name)} is a variance", {"variance": name}
 
 
-def _other_limit(name: str, names: Sequence[str]) -> str | None:
+def _other_limit(name: str, names: Container[str]) -> str | None:
     """Return the column of upper limits beside one of lower ones, if there is one."""
     for low, high in _LIMITS.items():
         for lower, upper in ((low, high), (low.title(), high.title())):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from ..._support.text import listed, quoted
 from ...exceptions import ColumnError
@@ -25,6 +26,7 @@ from .names import (
 )
 from .read import Schema
 
+MOST_LOOKS = 3  # of columns that look like an uncertainty together
 MOST_SETS = 8  # of columns that fit alike, in an error
 _IN_ORDER = ("uncertainty", "reference", "prediction", "error")  # that are asked for
 _PAIR: tuple[str, ...] = ("reference", "prediction", "uncertainty")
@@ -54,8 +56,10 @@ def guessed(
     no_role = {*choice.features, *choice.labels, *choice.exclude, *said.made_of}
     no_role.update(said.of_rows.values())
     no_role.update(filter(None, named.values()))
+    numeric = set(numeric)
     open_names = [name for name in names if name in numeric and name not in no_role]
-    free = read_names(name for name in open_names if name not in numbered(open_names))
+    counted = set(numbered(open_names))
+    free = read_names(name for name in open_names if name not in counted)
     may: dict[str, list[NamedColumn]] = {}
     for role, name in named.items():
         may[role] = [column for column in free if column.role == role]
@@ -143,7 +147,7 @@ def _unclear(
         example |= dict.fromkeys(differ, "COLUMN")
     sentences = []
     if role == "uncertainty" and not may[role]:
-        for words, roles in looks(open_names, names):
+        for words, roles in islice(looks(open_names, names), MOST_LOOKS):
             others = {other: example[other] for other in example if other != role}
             is_blank = others.get("prediction") == "COLUMN"
             if is_blank or not {"interval", "variance"} & roles.keys():

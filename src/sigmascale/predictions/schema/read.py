@@ -13,7 +13,7 @@ from ..._support.checks import as_array, as_frame, check_column, refuse_values
 from ..._support.labels import Categories
 from ..._support.text import listed, shorten
 from ...exceptions import DamagedFileError, InvalidInputError
-from ..forms import of_members, of_quantiles
+from ..forms import of_members, read_quantiles
 from ..predictions import Predictions
 from ..roles import ARGUMENTS, OF_ROWS
 
@@ -93,9 +93,16 @@ class Schema:
             return "quantiles_middle", "quantiles_std"
         return "members_mean", "members_std"
 
+    @property
+    def has_shape(self) -> bool:
+        """Whether quantiles say more than a prediction and an uncertainty."""
+        return len(self.levels) > 2 and self.prediction == self.made[0]
+
     def made_values(self, table: Any) -> tuple[Any, Any]:
         """Return the prediction and the uncertainty of rows of `made_of`."""
-        return of_quantiles(self.levels, table) if self.levels else of_members(table)
+        if self.levels:
+            return read_quantiles(self.levels, table)[2:]
+        return of_members(table)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -115,13 +122,13 @@ class Schema:
         def column(name: str | None) -> Any:
             return None if name is None else table[name].to_native()
 
-        y_pred, y_std = self._predicted(column)
+        y_pred, y_std, made_of = self._predicted(column)
         features = {name: column(name) for name in self.numbers}
         for name in self.labels:
             features[name] = Categories.of(as_array(column(name), name))
         known = column(self.error[0]) if self.error else None
         is_truth = len(self.error) == 2
-        return Predictions(
+        rows = Predictions(
             y_pred,
             y_std,
             y_true=known if is_truth else None,
@@ -130,19 +137,23 @@ class Schema:
             min_std=self.min_std,
             **{ARGUMENTS[role]: column(name) for role, name in self.of_rows.items()},
         )
+        if not self.has_shape:
+            return rows
+        return rows._shaped(np.array(self.levels), np.sort(made_of, axis=1))
 
-    def _predicted(self, column: Callable[[str | None], Any]) -> tuple[Any, Any]:
-        """Return predictions and uncertainties, of what they are made of."""
+    def _predicted(self, column: Callable[[str | None], Any]) -> tuple[Any, Any, Any]:
+        """Return predictions and uncertainties, and what they are made of."""
         # of members or quantiles; the prediction may be a column all the same
         if self.made_of:
             columns = [check_column(column(name), name) for name in self.made_of]
-            middle, y_std = self.made_values(np.column_stack(columns))
+            made_of = np.column_stack(columns)
+            middle, y_std = self.made_values(made_of)
             is_made = self.prediction == self.made[0]
-            return (middle if is_made else column(self.prediction)), y_std
+            return (middle if is_made else column(self.prediction)), y_std, made_of
 
         y_pred = column(self.prediction)
         if not self.is_variance:
-            return y_pred, column(self.uncertainty)
+            return y_pred, column(self.uncertainty), None
 
         # the roots of variances
         name = self.uncertainty
@@ -150,7 +161,7 @@ class Schema:
         must = "at least 0, as variances are"
         remedy = "Drop or repair these rows."
         refuse_values(variance < 0, variance, name, must, remedy, "negative")
-        return y_pred, np.sqrt(variance)
+        return y_pred, np.sqrt(variance), None
 
     def as_choice(self) -> dict[str, Any]:
         """Return the roles that name these columns, as a choice or a command has them.

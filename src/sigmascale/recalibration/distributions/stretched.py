@@ -21,11 +21,12 @@ import numpy as np
 from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
 from ..._support.numerals import number
-from ..._support.weighting import weights_of
+from ..._support.weighting import levels_of_rows, weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
+from ...predictions.ordering import ascending
 from ..additive import Axis
 from ..persistence import flag, floats, index, many, refuse_if, stored
-from .tables import QuantileTable, ZDistribution, levels_of_rows
+from .tables import QuantileTable, ZDistribution
 
 if TYPE_CHECKING:
     from ...predictions.predictions import Predictions
@@ -68,8 +69,8 @@ class Reaches:
             )
             return cls(0.0, radius, radius)
         median = float(table.within(np.array([0.5]))[0])
-        low = table.within((1 - STRETCHED_COVERAGES) / 2 - ROUNDING_OF_LEVELS)
-        high = table.within((1 + STRETCHED_COVERAGES) / 2 + ROUNDING_OF_LEVELS)
+        low = table.within((1 - STRETCHED_COVERAGES) / 2)
+        high = table.within((1 + STRETCHED_COVERAGES) / 2)
         # a side without any extent takes that of the other
         far_below = float(median - table.values[0])
         far_above = float(table.values[-1] - median)
@@ -139,10 +140,10 @@ def quantile_of_stretches(
     It is infinite if rows were held out and are too few to tell.
     """
     if weights is not None:
-        order = np.argsort(stretches, kind="stable")
-        stretches = stretches[order]
+        order, stretches = ascending(stretches)
         weights = weights[order]
     levels = levels_of_rows(stretches.size, weights)
+    # levels
     row = int(np.searchsorted(levels, coverage - ROUNDING_OF_LEVELS, side="left"))
     if row == stretches.size and held_out:
         return math.inf
@@ -309,11 +310,12 @@ class Parts:
         # the next coverage outwards
         if self.held_out:
             rounded = coverage - 2 * ROUNDING_OF_LEVELS
-            at = int(np.searchsorted(STRETCHED_COVERAGES, rounded))
+            at = int(np.searchsorted(STRETCHED_COVERAGES, rounded))  # levels
             return [self._lookup(z, at, 1.0, is_above=is_above)]
 
         # those on both sides, with the shares of a line between them
         last = STRETCHED_COVERAGES.size - 1
+        # levels
         above = int(np.clip(np.searchsorted(STRETCHED_COVERAGES, coverage), 1, last))
         step = STRETCHED_COVERAGES[above] - STRETCHED_COVERAGES[above - 1]
         share = float(min((coverage - STRETCHED_COVERAGES[above - 1]) / step, 1.0))
@@ -396,8 +398,9 @@ def distinct_rows(codes: Sequence[Ints]) -> tuple[Ints, Ints]:
     # one whole number for each set of codes
     joint = np.zeros(codes[0].size, dtype=np.int64)
     for code in codes:
+        # whole numbers
         _, joint = np.unique(joint * (int(code.max()) + 1) + code, return_inverse=True)
-    _, first = np.unique(joint, return_index=True)
+    _, first = np.unique(joint, return_index=True)  # whole numbers
     return joint, first
 
 

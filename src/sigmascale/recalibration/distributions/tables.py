@@ -21,10 +21,12 @@ from ..._support.checks import Floats, Ints
 from ..._support.notices import warn
 from ..._support.numerals import number
 from ..._support.places import Places
-from ..._support.weighting import weights_of
+from ..._support.weighting import levels_of_rows, weights_of
 from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
+from ...predictions.ordering import ascending
 from ..additive import quantile_edges
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
+from .shrinkage import drawn_to_normal
 
 MOST_QUANTILES = 1001  # of all tables of a distribution together
 
@@ -74,17 +76,6 @@ def _density(x: Floats) -> Floats:
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
 
 
-def levels_of_rows(n_rows: int, weights: Floats | None) -> Floats:
-    """Return the levels that sorted rows stand for: of n, the i-th for i / (n + 1).
-
-    A weighted row has room for its weight, and stands for the middle of it.
-    """
-    if weights is None:
-        return np.arange(1.0, n_rows + 1) / (n_rows + 1)
-    ends = np.cumsum(weights)
-    return np.asarray((ends - weights / 2 + 0.5) / (weights.sum() + 1))
-
-
 @stored(levels=floats, values=floats, infinite=flag)
 @dataclass(frozen=True, eq=False)
 class QuantileTable:
@@ -119,8 +110,7 @@ class QuantileTable:
             values = np.sort(z)
             levels = levels_of_rows(z.size, None)
         else:
-            order = np.argsort(z, kind="stable")
-            values = z[order]
+            order, values = ascending(z)
             levels = levels_of_rows(z.size, weights[order])
         if z.size > most:  # closer in the tails, where a line would say least
             share = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
@@ -158,14 +148,14 @@ class QuantileTable:
             return self.within(levels)
         # the next row outwards; what differs by rounding is the same level
         values = np.append(-np.inf, self.values)
-        down = np.searchsorted(self.levels, levels + 1e-12, side="right")
+        down = np.searchsorted(self.levels, levels + 1e-12, side="right")  # levels
         return np.where(levels < 0.5, values[down], self.upwards(levels))
 
     def upwards(self, levels: Floats) -> Floats:
         """Return quantiles of what has one side, as radii have: outwards is upwards."""
         if not self.infinite:
             return self.within(levels)
-        up = np.searchsorted(self.levels, levels - 1e-12, side="left")
+        up = np.searchsorted(self.levels, levels - 1e-12, side="left")  # levels
         return np.asarray(np.append(self.values, np.inf)[up])
 
     def within(self, levels: Floats) -> Floats:
@@ -315,17 +305,28 @@ class ZDistribution:
         weights: Floats | None,
         n_bins: int,
         dim: int | None = None,
+        groups: Ints | None = None,
+        *,
+        as_it_is: bool = False,
     ) -> ZDistribution:
-        """Return the tables of z-scores, by bins of about equally many rows."""
+        """Return the tables of z-scores, by bins of about equally many rows.
+
+        What is noise of few rows is taken out, if they are not to stay as they are;
+        radii, which have no middle, would gain nothing.
+        """
         edges = quantile_edges(scale, weights, n_bins)
-        code = np.searchsorted(edges, scale, side="right")
+        code = np.searchsorted(edges, scale, side="right")  # halfway between values
         most = MOST_QUANTILES // n_bins
         tables = []
         sizes = []
         for k in range(edges.size + 1):
             rows = np.flatnonzero(code == k)
             w = weights_of(weights, rows)
-            tables.append(QuantileTable.learn(z[rows], w, most))
+            z_of_bin = z[rows]
+            if not as_it_is and dim is None:
+                g = None if groups is None else groups[rows]
+                z_of_bin = drawn_to_normal(z_of_bin, w, g)
+            tables.append(QuantileTable.learn(z_of_bin, w, most))
             sizes.append(max(1, int(rows.size if w is None else w.sum())))
         return cls(tuple(tables), edges, tuple(sizes), dim)
 
@@ -370,11 +371,13 @@ class ZDistribution:
 
     def codes(self, scale: Floats) -> Ints:
         """Return which table is whose."""
+        # halfway between values
         return np.searchsorted(self.edges, scale, side="right")
 
     def of_rows(self, codes: Ints) -> Iterator[tuple[Any, Ints]]:
         """Yield each table, and the rows that are its own."""
-        order = np.argsort(codes, kind="stable")
+        order = np.argsort(codes, kind="stable")  # whole numbers
+        # whole numbers
         ends = np.searchsorted(codes[order], np.arange(1, len(self.parts)))
         yield from zip(self.parts, np.split(order, ends), strict=True)
 

@@ -17,6 +17,7 @@ from ..._support.notices import warn
 from ..._support.text import quoted
 from ..._support.weighting import WeightLine, weights_of
 from ...exceptions import FewerBinsWarning
+from ...predictions.ordering import order_of
 from ...predictions.predictions import Predictions
 from ..additive import Axis, between, quantile_edges
 
@@ -73,10 +74,10 @@ def _axis_of_values(rows: Predictions, column: int, starts: Any) -> Axis:
     if rows.weights is None:
         first_values = np.sort(x)[starts] if starts.size else x[:0]
     else:
-        order = np.argsort(x, kind="stable")
+        order = np.argsort(x, kind="stable")  # as given
         line = WeightLine(rows.weights[order])
         first_values = x[order[line.after(starts)]]
-    edges = np.unique(first_values)
+    edges = np.unique(first_values)  # as given
     return Axis(column, edges[edges > x.min()])  # the first bin is open
 
 
@@ -84,11 +85,11 @@ def _axis_of_pairs(rows: Predictions, column: int, starts: Any) -> Axis:
     """Return bins cut at pairs (x, u), compared lexicographically."""
     x = rows.numbers(column)
     u = rows.y_std
-    order = np.lexsort((u, x))
+    order = np.lexsort((u, x))  # as given
     if rows.weights is not None:
         starts = WeightLine(rows.weights[order]).after(starts)
     pairs = np.column_stack([x, u])[order]
-    edges = np.unique(pairs[starts.astype(np.int64)], axis=0)
+    edges = np.unique(pairs[starts.astype(np.int64)], axis=0)  # as given
     edges = edges[(edges != pairs[0]).any(axis=1)]  # the first bin is open
     return Axis(column, edges[:, 0].copy(), edges[:, 1].copy())
 
@@ -132,14 +133,24 @@ def quantile_axes(
             x = rounded(rows.columns[column][known])  # one ulp parts no rows
             weights = weights_of(rows.weights, known)
             axes.append(Axis(column, _quantile_or_value_edges(x, weights, n_most)))
-    return axes
+    # what all rows have in common tells nothing, and would share in what is learned
+    return [axis for axis in axes if axis.column == 0 or _varies(rows, axis.column)]
+
+
+def _varies(rows: Predictions, column: int) -> bool:
+    """Return whether a column has two values, of which one may be that it has none."""
+    if rows.is_labelled(column):
+        codes = rows.labels(column).codes
+        return bool((codes != codes[0]).any())
+    x = rows.columns[column]
+    return bool(((x != x[0]) & ~(np.isnan(x) & np.isnan(x[0]))).any())
 
 
 def _axis_of_labels(rows: Predictions, column: int, most_labels: int) -> Axis:
     """Return an axis of the most frequent labels; rarer ones are unknown."""
     labels = rows.labels(column).compact()
     frequency = np.bincount(labels.codes, rows.weights)
-    most_frequent = np.argsort(-frequency, kind="stable")[:most_labels]
+    most_frequent = order_of(-frequency.astype(np.float64))[:most_labels]
     in_order = np.sort(most_frequent)
     return Axis(column, labels=tuple(labels.labels[code] for code in in_order))
 
@@ -149,7 +160,7 @@ def _axis_of_groups(rows: Predictions, column: int, n_most: int) -> Axis:
     assert rows.groups is not None
     known = np.flatnonzero(~np.isnan(rows.columns[column]))
     x = rounded(rows.columns[column][known])
-    pairs = np.unique(np.stack([rows.groups[known], x]), axis=1)
+    pairs = np.unique(np.stack([rows.groups[known], x]), axis=1)  # rounded
     values = pairs[1]
     n_most = min(n_most, values.size // 2)
     return Axis(column, _quantile_or_value_edges(values, None, n_most))
@@ -157,7 +168,7 @@ def _axis_of_groups(rows: Predictions, column: int, n_most: int) -> Axis:
 
 def _quantile_or_value_edges(x: Floats, weights: Floats | None, n_most: int) -> Floats:
     """Return edges at quantiles; between all values, where these are few."""
-    values = np.unique(x)
+    values = np.unique(x)  # rounded
     if values.size <= n_most:
         return between(values, values[1:])
     return quantile_edges(x, weights, max(1, n_most))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,21 @@ from ..._support.weighting import mean_of, ones_if_none
 from ...exceptions import InvalidInputError
 from ...predictions.predictions import Predictions
 from ..additive import Additive, Axis, Base, Table, merged, trimmed
-from ..folds import N_FOLDS, make_folds
+from ..folds import N_FOLDS, make_folds, standard_error
 from .axes import codes_of, quantile_axes
 from .linear import linear_base
 from .outlier_caps import LEAST_RATIO, largest_counted
 from .power import line_or_power
 from .scaling import Learned, Scaling
-from .trees import Boosted, boost
+from .trees import Boosted, boost, table_sum
 
 LABEL_PRIOR = 50.0  # rows, times the variance of z², by which factors of labels shrink
+# Columns of noise get a few leaves each, and each set of columns is a table.
+MANY_TABLES = 60  # more are mostly noise: columns are screened
+# share of the variance of the tables that a column must make, and standard errors that
+# rows out of fold may lose without the others, step by step
+SCREENING = ((0.005, 0.5), (0.01, 0.0), (0.02, 0.0))
+ROWS_TO_SCREEN = 5000  # rows that tell it
 MOST_DEPTH = 3  # each leaf is then a box of three columns at most
 
 
@@ -41,6 +48,10 @@ class BoostedScaling(Scaling):
     boosters each learn from all folds but one. Their number of trees minimises the loss
     on the rows they have not seen, the factor is the geometric mean of theirs, and the
     average is set on rows out of fold.
+
+    Where columns are many and trees split all of them, those that make less than 0.5 %
+    of the variance of what the trees say are left out, and the rest is learned again,
+    unless rows out of fold lose by it.
 
     Labels and missing values of features are handled. An enormous error counts only up
     to a cap, an error of exactly 0 as a small one, and factors stay within the range of
@@ -119,9 +130,25 @@ class BoostedScaling(Scaling):
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=self.MOST_LABELS)
         codes = np.column_stack(codes_of(axes, rows))
         cap = largest_counted(ratio, weights)
-        boosted = boost(
-            axes, codes, ratio, fold, weights, loss="gamma", cap=cap, **options
+        learn = partial(
+            boost, y=ratio, fold=fold, weights=weights, loss="gamma", cap=cap, **options
         )
+        boosted = learn(axes=axes, codes=codes)
+        steps = SCREENING if len(boosted.tables) > MANY_TABLES else ()
+        for least_effect, standard_errors in steps:
+            # without columns that are mostly noise, unless rows out of fold lose by it
+            effects = _effects(boosted, codes, options["random_state"])
+            used = np.flatnonzero(effects > least_effect)
+            if used.size == len(axes):
+                continue
+            fewer_axes = [axes[j] for j in used]
+            screened = learn(axes=fewer_axes, codes=codes[:, used])
+            loss = screened.losses - boosted.losses
+            if rows.mean(loss) > standard_errors * standard_error(loss, rows):
+                break
+            axes = fewer_axes
+            codes = codes[:, used]
+            boosted = screened
         if boosted.tables:
             boosted = _right_for_labels(boosted, axes, codes, ratio, fold, weights, cap)
 
@@ -156,6 +183,27 @@ class BoostedScaling(Scaling):
 def _ratios(z2: Floats, weights: Floats | None) -> Floats:
     """Return z² over their mean, and none that is 0."""
     return (z2 / mean_of(z2, weights) + LEAST_RATIO) / (1 + LEAST_RATIO)
+
+
+def _effects(boosted: Boosted, codes: Ints, seed: int) -> Floats:
+    """Return the share of the variance of what boosters say that each axis makes.
+
+    That is its total effect (I. M. Sobol', Math. Comput. Simul. 55, 271 (2001)): half
+    the mean square of how far what they say moves if the column is permuted.
+    """
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(codes))[:ROWS_TO_SCREEN]
+    codes = codes[rows]
+    permuted = codes[rng.permutation(len(codes))]
+    effects = np.zeros(codes.shape[1])
+    for j in range(codes.shape[1]):
+        tables = [table for table in boosted.tables if j in table.axes]
+        moved = codes.copy()
+        moved[:, j] = permuted[:, j]
+        change = table_sum(tables, moved) - table_sum(tables, codes)
+        effects[j] = 0.5 * np.mean(change**2)
+    variance = float(np.var(table_sum(boosted.tables, codes)))
+    return effects / variance
 
 
 def _right_for_labels(

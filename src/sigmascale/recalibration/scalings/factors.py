@@ -44,6 +44,7 @@ VALUES = 8  # of a factor that are looked at in each move
 STEP_SIZES = (1e-3, 0.5)  # the smallest and the largest, in ln s
 FIRST_HEAT = 0.01  # by how much a taken move may be worse, on average
 COOLING = 0.02  # what is left of it in the end
+STEPS = 2.0**26  # in a unit of ln u: scaled u that are nearer are equal
 
 
 def best_factors(
@@ -202,6 +203,7 @@ def _order_of_ties(rows: Predictions, ties: str | int | Sequence[str | int]) -> 
     """Return what orders rows with equal values of a feature: ranks by columns."""
     keys = [ties] if isinstance(ties, (str, int)) else list(ties)
     columns = [rows.columns[rows.position(key, "ties")] for key in keys]
+    # as given
     _, rank = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     return np.asarray(rank.ravel(), dtype=np.float64)
 
@@ -279,7 +281,7 @@ class ScaledUncertainties:
         """Return rows in that order; equal ones in an order of the data alone."""
         u = rows.y_std
         order = rank_order(u, None, rows.squared_error, u)
-        order = order[np.argsort(codes[order], kind="stable")]
+        order = order[np.argsort(codes[order], kind="stable")]  # whole numbers
         weights = None if rows.weights is None else rows.weights[order]
         total = rows.n_rows if weights is None else float(weights.sum())
         n_bins = max(1, min(n_bins, int(total)))
@@ -287,6 +289,7 @@ class ScaledUncertainties:
             log_u=np.log(u[order]),
             z2=rows.z2[order] * ones_if_none(weights, u.size),
             cells=codes[order],
+            # whole numbers
             starts=np.searchsorted(codes[order], np.arange(n_cells + 1)),
             cuts=np.append(cut_positions(total, n_bins), total),
             weights=weights,
@@ -299,7 +302,8 @@ class ScaledUncertainties:
 
     def order(self, s: Floats) -> Ints:
         """Return the rows in the order of the scaled u."""
-        return np.argsort(self.log_u + s[self.cells], kind="stable")
+        # whole numbers
+        return np.argsort(_steps(self.log_u + s[self.cells]), kind="stable")
 
     def zms(self, order: Ints, s: Floats) -> Floats:
         """Return <Z²> of each score bin."""
@@ -331,12 +335,14 @@ class ScaledUncertainties:
         ahead_of_others = self._ahead(others)
 
         # where the rows of the cell go, and what is then ahead of each
-        log_u = self.log_u[mine] + values[:, None]
-        place = np.searchsorted(self.log_u[others] + s_of_others, log_u)
+        log_u = _steps(self.log_u[mine] + values[:, None])
+        log_u_of_others = _steps(self.log_u[others] + s_of_others)
+        place = np.searchsorted(log_u_of_others, log_u)  # whole numbers
         before = ahead_of_others[place]
         ahead = before + ahead_of_mine[:-1]
 
         # what lies before each limit: of the cell's rows, of which one may be parted
+        # levels
         n_before = np.array([np.searchsorted(line, self.cuts) for line in ahead])
         last = np.maximum(n_before - 1, 0)
         room = self.cuts - np.take_along_axis(before, last, axis=1)
@@ -362,6 +368,11 @@ class ScaledUncertainties:
         if self.weights is None:
             return np.asarray(sums[amounts])
         return np.asarray(np.interp(amounts, ahead, sums))
+
+
+def _steps(logs: Floats) -> Floats:
+    """Return logarithms in whole steps: what differs by rounding alone is the same."""
+    return np.asarray(np.rint(logs * STEPS))
 
 
 def by_linear_programs(loss: FactorLoss, start: Floats, is_free: Bools) -> Floats:

@@ -73,7 +73,7 @@ class IsotonicScaling(Scaling):
 
         prior_rows = check_nonnegative(self.prior_rows, "prior_rows")
         # rows of equal u² are one point
-        u2, point = np.unique(rounded(rows.y_std**2), return_inverse=True)
+        u2, point = np.unique(rounded(rows.y_std**2), return_inverse=True)  # rounded
         weights = ones_if_none(rows.weights, rows.n_rows)
         n: Any = np.bincount(point, weights)
         e2 = np.bincount(point, weights * rows.squared_error) / n

@@ -156,12 +156,13 @@ class CoverageEstimates(Estimates):
         low = whole.off + d - np.hypot(d - low_shift, whole.down)
         high = whole.off + d + np.hypot(high_shift - d, whole.up)
 
+        far = np.maximum(-low, high)  # a few rows, all covered, tell no factor
         own_low, own_high = self.off, self.off
         if question.is_coarse:
             low_share, high_share = wilson(self.share, self.q, t)
             own_low, own_high = question.off_of(high_share), question.off_of(low_share)
         low, high = np.minimum(low, own_low), np.maximum(high, own_high)
-        return Limits(low, high, low_shift, high_shift)
+        return Limits(low, high, low_shift, high_shift, far)
 
 
 def wilson(share: Floats, q: Floats, t: Floats) -> tuple[Floats, Floats]:

@@ -28,12 +28,16 @@ class AllRows:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of regions: of how far they are off, and differ from all rows."""
+    """Limits of regions: of how far they are off, and differ from all rows.
+
+    The farthest that counts in T is `far`; by default that of low and high.
+    """
 
     low: Floats
     high: Floats
     low_difference: Floats
     high_difference: Floats
+    far: Floats | None = None
 
 
 class Question:
