@@ -16,6 +16,7 @@ from .arguments import Scope, check_confidence, check_scope, check_tolerance
 from .checks import test_rows
 from .results import Doubt
 from .validation import DOUBTED, Validation, leaked_of
+from .variation import largest_variation
 
 FITTED_SHARE = 0.5  # of rows that were fitted, from which nothing can be told
 
@@ -108,7 +109,7 @@ def validate(
     tested = test_rows(rows, **options, doubt=doubt, rng=generator)
     return Validation(
         checks=tested.checks,
-        variation=tested.variation,
+        variation=largest_variation(tested),
         **options,
         doubt=doubt,
         repeats=repeats,
