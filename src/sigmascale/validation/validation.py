@@ -153,7 +153,8 @@ class Validation(Result):
         It is the largest one-sided limit of the parts of all checks that count, but the
         bias, which has a unit of its own; infinite where nothing is known.
         """
-        bounds = [x.bound for x in self.checks.values() if x.counts and x.unit != "u"]
+        checks = self.checks.values()
+        bounds = [x.bound for x in checks if x.counts and x.counts_in_bound]
         return max(bounds, default=math.inf)
 
     @property
