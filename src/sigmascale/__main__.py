@@ -46,7 +46,7 @@ def main() -> NoReturn:
 
 
 def _run(stopped_by: Sequence[int]) -> int:
-    """Run what was typed; what a user can mend ends with a message and code 2.
+    """Run what was typed; what a user can correct ends with a message and code 2.
 
     What happens after one of the signals `stopped_by` is its doing: a library that was
     interrupted may say so in an exception of its own.
@@ -156,7 +156,7 @@ def _flush() -> None:
 
 
 def _words(problem: BaseException) -> str:
-    """Return what a user is told of a problem that they can mend; else nothing."""
+    """Return what a user is told of a problem that they can correct; else nothing."""
     if isinstance(problem, InvalidInputError):
         return str(problem)
     if isinstance(problem, MemoryError):

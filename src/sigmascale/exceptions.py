@@ -23,7 +23,7 @@ class InvalidInputError(ValueError):
 
 
 class ColumnError(InvalidInputError):
-    """A column of a table is missing, or it cannot be told which one is meant.
+    """A column of a table is missing, or it is unclear which one is meant.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class FewRowsWarning(UserWarning):
 
 
 class FewMembersWarning(UserWarning):
-    """An ensemble has few members, so that its spread says little."""
+    """An ensemble has few members, so that its standard deviation is uncertain."""
 
 
 class SquareMembersWarning(UserWarning):
@@ -112,7 +112,7 @@ class AbsurdScaleWarning(UserWarning):
 
 
 class InterpolatingWarning(UserWarning):
-    """A regressor errs far less in training than out of fold: it interpolates."""
+    """A regressor errs far less in training than cross-validated: it interpolates."""
 
 
 class UnseenCategoryWarning(UserWarning):
@@ -124,7 +124,7 @@ class InfiniteIntervalWarning(UserWarning):
 
 
 class ManyPartsWarning(UserWarning):
-    """Intervals shall hold in parts of many columns, which makes them much wider."""
+    """Coverage is guaranteed in parts of many columns, which widens intervals."""
 
 
 class RepeatedRowsWarning(UserWarning):
@@ -140,7 +140,7 @@ class MissingFeatureWarning(UserWarning):
 
 
 class SharedRowsWarning(UserWarning):
-    """Rows that a recalibrator is judged by are among those it was fitted on."""
+    """Rows that a recalibrator is tested on are among those it was fitted on."""
 
 
 class IndexColumnWarning(UserWarning):
@@ -148,7 +148,7 @@ class IndexColumnWarning(UserWarning):
 
 
 class TextColumnWarning(UserWarning):
-    """A column of text has too many labels for a feature, or one, and was left out."""
+    """A column of text has too many labels for a feature, or one, and was excluded."""
 
 
 class HiddenSheetWarning(UserWarning):

@@ -95,7 +95,7 @@ def test_new_predictions_are_recalibrated_by_a_file(server, read, tmp_path):
     assert "recalibrator" in server.run("examine/recalibrator")["problems"]
     server.put("recalibrator", recalibrator, "mine.json")
     view = server.run("examine/recalibrator")["slots"]["recalibrator"]["view"]
-    assert "LinearScaling from 200 rows" in " ".join(view["words"].split())
+    assert "LinearScaling, fitted to 200 rows" in " ".join(view["words"].split())
     server.put("new", table(50, names=("V", "sd", "x")), "x.txt")
     server.run("examine/new")
     fields = {"uncertainty": "sd", "prediction": "V"}

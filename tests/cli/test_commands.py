@@ -586,7 +586,7 @@ def test_apply_adds_u_and_an_interval_that_holds_and_keeps_every_letter(
 ):
     done = sigmascale("apply", fitted, "t.csv", "-o", "o.csv")
     assert (done.code, done.err) == (0, "")
-    assert done.says("600 rows.*u_recalibrated.*95 % of true values")
+    assert done.says("600 rows.*u_recalibrated .*95 % prediction interval")
     before = (tmp_path / "t.csv").read_text().splitlines()
     after = (tmp_path / "o.csv").read_text().splitlines()
     assert all(x.startswith(f"{y},") for x, y in zip(after, before, strict=True))

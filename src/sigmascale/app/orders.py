@@ -42,7 +42,7 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
     """Return what a file holds, and the fields of commands about it.
 
     What was not said of a table is guessed from the names of its columns; one that is
-    learned from has those of the table that is judged, if they are there.
+    fitted has those of the table that is tested, if they are there.
     """
     if kind == "recalibrator":
         show = Command.from_json({"command": "show", "recalibrator": file})
@@ -55,9 +55,9 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
     names = {column["name"] for column in columns}
 
     # the roles of columns: as they were said, as those of the other table, or guessed
-    _, roles_of_judged = _divided(like)
-    if not roles and kind == "known" and _named(roles_of_judged) <= names:
-        roles = roles_of_judged
+    _, roles_of_tested = _divided(like)
+    if not roles and kind == "known" and _named(roles_of_tested) <= names:
+        roles = roles_of_tested
     elif not _named(roles) <= names or (not roles and kind != "new"):
         roles = {}
         for column in columns:

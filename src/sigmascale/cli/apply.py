@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
-from .._support.numerals import number
+from .._support import numerals
 from .._support.progress import working
 from .._support.text import quoted, unused
 from ..predictions.roles import UncertaintyRoles
@@ -16,7 +16,6 @@ from .options import (
     refuse,
     saved,
     tables,
-    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Apply(UncertaintyRoles, Reading):
     files: tuple[str, ...] = tables()
     output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
     coverage: float = option(
-        "share of true values that intervals hold", "SHARE", 0.95, common=True
+        "nominal coverage of intervals", "SHARE", 0.95, common=True
     )
     quantiles: tuple[float, ...] = option(
         "add quantiles at these levels: 0.05,0.5,0.95", "LEVELS", (), common=True
@@ -84,17 +83,22 @@ class Apply(UncertaintyRoles, Reading):
             "distribution_of": "error" if is_of_errors else "value",
         }
         u, low, high = new[:3]
-        dropped = ""
+        nominal = numerals.level(self.coverage)
+        columns = {
+            u: "standard uncertainty (standard deviation of the error)",
+            low: f"lower limit of the {nominal} prediction interval",
+            high: "upper limit",
+        }
+        if is_of_errors:
+            columns[low] += ", of errors"
+        count = f"{table.n_rows:,} rows, {len(new)} new columns"
         if table.dropped:
-            dropped = f"{table.dropped} with missing values left out; "
-        words = (
-            f"Written: {self.output} ({table.n_rows} rows; {dropped}"
-            f"new columns {', '.join(new)}). {u} holds standard deviations; "
-            f"{number(100 * self.coverage, 4)} % of "
-            f"{'errors' if is_of_errors else 'true values'} are to lie between "
-            f"{low} and {high}."
-        )
-        return CommandResult(told, wrapped(words), recalibrator=recalibrator)
+            count += f"; {table.dropped:,} with missing values excluded"
+        words = [f"Wrote {self.output}: {count}"]
+        width = max(map(len, new)) + 2
+        for name in new:
+            words.append(f"  {name:<{width}}{columns.get(name, '')}".rstrip())
+        return CommandResult(told, "\n".join(words), recalibrator=recalibrator)
 
     def _recalibrated(
         self, table: InputTable, recalibrator: Recalibrator

@@ -66,7 +66,7 @@ def command(name: str) -> type[Command]:
 
 
 def refuse(words: str, code: str = "", **about: Any) -> NoReturn:
-    """Refuse what a user can mend."""
+    """Refuse what a user can correct."""
     raise InvalidInputError(words, code, **about)
 
 
@@ -147,8 +147,8 @@ def finite(value: Any) -> Any:
 def wrapped(*paragraphs: str) -> str:
     """Return paragraphs that fit a terminal; a number stays with its unit: 95 %.
 
-    >>> print(wrapped("These intervals hold"))
-    These intervals hold
+    >>> print(wrapped("These intervals cover"))
+    These intervals cover
     """
     text = "\n".join(filter(None, paragraphs))
     tied = re.sub(r"(?<=\d) (?=[%u±])", "\xa0", text)

@@ -11,7 +11,7 @@ from .options import Command, CommandResult, argument, option, refuse, saved, wr
 
 @dataclass(frozen=True, kw_only=True)
 class Show(Command):
-    """Tell what a saved recalibrator does, and which columns it needs."""
+    """Describe a saved recalibrator, and which columns it needs."""
 
     examples = ("sigmascale show r.json",)
 
@@ -54,7 +54,7 @@ class Export(Command):
         common=True,
     )
     coverage: float | None = option(
-        "add limits that hold this share", "SHARE", common=True
+        "add limits of intervals with this nominal coverage", "SHARE", common=True
     )
     quantiles: tuple[float, ...] = option(
         "add quantiles at these levels: 0.05,0.5,0.95", "LEVELS", (), common=True

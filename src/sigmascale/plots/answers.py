@@ -188,6 +188,8 @@ def _draw_check(ax: Axes, v: Validation, check: Check, column: str, look: Look) 
         ends = _places(values, [s])[:, 0]
     bar: Look = {"color": look["color"], "linewidth": 5, "alpha": 0.35, "zorder": 3}
     bar |= {"solid_capstyle": "butt", "label": "subgroup that decides"}
+    if ends[0] == ends[1]:  # of one value
+        bar |= {"marker": "_", "markersize": 10, "markeredgewidth": 5}
     ax.plot(ends, [s.estimate, s.estimate], **bar)
 
 
@@ -296,7 +298,7 @@ def checks(
             ax.text(1.015, y, sign, color=look["color"], **text)
 
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="RMS z")
-    ax.set_yticks(range(len(names)), [literal(name, 24) for name in names])
+    ax.set_yticks(range(len(names)), [literal(name, 30) for name in names])
     ax.tick_params(axis="y", length=0)
     factor_ticks(ax, "x", 1 / farthest, farthest)
     longest = max(len(label.get_text()) for label in ax.get_yticklabels())

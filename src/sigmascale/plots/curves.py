@@ -153,8 +153,8 @@ def calibration(
 ) -> Axes:
     """Plot observed against nominal coverage; best is the diagonal.
 
-    The grey band holds the whole curve of a calibrated set. Below it, intervals hold
-    less than they claim: uncertainties are too small (overconfident).
+    The grey band is that of the curves of calibrated sets. Below it, intervals cover
+    too few true values: uncertainties are too small (overconfident).
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ def pit(
     before : Predictions or PITHistogram
         Rows with errors, or what :func:`sigmascale.scores.pit_histogram` returns.
     after : Predictions or PITHistogram, optional
-        The same recalibrated, drawn beside.
+        The same recalibrated, drawn next to it.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Where there is an `after`, it is
         divided, and becomes the left half. Histograms drawn in the same axes share one
@@ -279,7 +279,7 @@ def pit(
 
 def _bars(look: Look, style: Look) -> Look:
     """Return how a histogram is drawn: filled, or as an outline that is opaque."""
-    bars: Look = {"fill": True, "alpha": 0.5, "label": "share of truths"} | style
+    bars: Look = {"fill": True, "alpha": 0.5, "label": "share of true values"} | style
     if not bars["fill"]:
         bars |= {"alpha": style.get("alpha", 1), "linewidth": 1.6, "zorder": 3}
     if "color" not in style:
@@ -305,7 +305,7 @@ def confidence_curve(
     before : Predictions or ConfidenceCurve
         Rows with errors, or what :func:`sigmascale.scores.confidence_curve` returns.
     after : Predictions or ConfidenceCurve, optional
-        The same recalibrated, drawn beside.
+        The same recalibrated, drawn next to it.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Where there is an `after`, it is
         divided, and becomes the left half. Curves drawn in the same axes share one
@@ -364,7 +364,7 @@ def local_statistics(
         Rows with errors, or what :func:`sigmascale.scores.local_statistics` returns,
         which has a window that slides, too.
     after : Predictions or LocalStatistics, optional
-        The same recalibrated, drawn beside.
+        The same recalibrated, drawn next to it.
     by : str or int, default "u"
         The column to bin Predictions by.
     statistic : {"zms", "mean_z", "coverage", "rce"}, default "zms"

@@ -1,4 +1,4 @@
-"""Figures of rows: errors, and the intervals that should hold them."""
+"""Figures of rows: errors, and their prediction intervals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def errors(
     """Plot errors against uncertainties, with lines at ±2u.
 
     The legend says how many errors lie beyond the lines, and how many should: 4.6 %
-    if errors are normal, else what the distributions of the predictions claim. Of
+    if errors are normal, else what the distributions of the predictions say. Of
     vectors, the root mean square of the components is drawn. The axes leave out far
     outliers; the legend counts them.
 
@@ -61,7 +61,7 @@ def errors(
     before : Predictions
         With errors.
     after : Predictions, optional
-        The same rows recalibrated, drawn beside.
+        The same rows recalibrated, drawn next to them.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Where there is an `after`, it is
         divided, and becomes the left half.
@@ -179,7 +179,7 @@ def intervals(
     max_points: int = 150,
     **style: Any,
 ) -> Axes:
-    """Plot errors (truth − prediction) within the intervals that should hold them.
+    """Plot errors (true − predicted) within their prediction intervals.
 
     Rows stand in the order of their uncertainty, or of their prediction. Errors that
     their intervals miss have a mark of their own, and the legend has their share beside
@@ -191,9 +191,9 @@ def intervals(
         With errors that are numbers. Intervals are those of its distributions, or of
         normal ones.
     after : Predictions, optional
-        The same rows recalibrated, drawn beside.
+        The same rows recalibrated, drawn next to them.
     coverage : float, default 0.9
-        What the intervals claim to hold.
+        The nominal coverage of the intervals.
     by : {"u", "prediction"}, default "u"
         The order of the rows.
     ax : matplotlib Axes, optional
@@ -202,7 +202,7 @@ def intervals(
     max_points : int, default 150
         Of more rows than this, a random part is drawn; the legend counts all.
     **style
-        Properties of the errors that are held, a Matplotlib line.
+        Properties of the errors that are covered, a Matplotlib line.
 
     Examples
     --------
@@ -245,7 +245,7 @@ _IN_ORDER = {"u": "from small u to large", "prediction": "from low predictions t
 
 
 def _require_predictions(p: Predictions) -> None:
-    """Refuse rows whose order by predictions cannot be told."""
+    """Refuse rows whose order by predictions is unknown."""
     if p.y_pred is None:
         msg = "Pass Predictions with `y_pred` and `y_true`; found errors alone."
         raise InvalidInputError(msg, "no-predictions")
@@ -287,7 +287,7 @@ def _draw_intervals(
     look: Look,
     style: Look,
 ) -> None:
-    """Draw intervals, the errors that they hold, and those that they miss."""
+    """Draw intervals, the errors that they cover, and those that they miss."""
     # a step for each row; Matplotlib draws no infinite ones
     places = np.arange(shown.size)
     edges = np.append(places - 0.5, places.size - 0.5)
@@ -301,7 +301,7 @@ def _draw_intervals(
     errors = p.residual[shown]
     within = _held(p, low, high)[shown]
     dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 3.0}
-    dots |= {"label": "errors held", "zorder": 3}
+    dots |= {"label": "errors covered", "zorder": 3}
     ax.plot(places[within], errors[within], **styled(style, dots))
     marks = {**MISSES, "markersize": 4.5, "zorder": 4, "label": "errors missed"}
     ax.plot(places[~within], errors[~within], **marks)

@@ -51,9 +51,9 @@ def warn_of_oddities(
         repeats = "" if p.groups is not None else repeats_found(p)
     if repeats:
         warn(
-            f"Rows look like repeats: {repeats}. Rows that belong together are not "
-            "independent, and count for more than they know. Pass `groups`, a label "
-            "for each row, equal for those that belong together; or silence this "
+            f"Rows look like repeats: {repeats}. Repeated measurements are not "
+            "independent. Pass `groups`, a label for each row, equal for rows of the "
+            "same sample; or silence this "
             "warning (RepeatedRowsWarning) if they are independent.",
             RepeatedRowsWarning,
             stacklevel=stacklevel + 1,
@@ -72,8 +72,8 @@ def warn_of_dominant(p: Predictions, stacklevel: int = 2) -> None:
         place = row_number(row if p.places is None else p.places[row])
         warn(
             f"One error of {p.n_rows} (row {place}, {number(p.abs_z[row])} u) makes up "
-            f"{percent(addends[row] / total)} of the sum of z²: what is said of the "
-            "others is little. Look at that row, and drop it if it is a blunder.",
+            f"{percent(addends[row] / total)} of the sum of z², and "
+            "decides the results. Check that row, and drop it if it is wrong.",
             DominantErrorWarning,
             stacklevel=stacklevel + 1,
         )
@@ -84,8 +84,8 @@ def informative(p: Predictions) -> Predictions:
     if float(p.squared_error.max()) > 0:
         return p
     warn(
-        f"All {p.n_rows} errors are 0: nothing can be learned from them, and "
-        "uncertainties will be left as they are.",
+        f"All {p.n_rows} errors are 0: nothing can be fitted to them, and "
+        "uncertainties stay as they are.",
         DegenerateFitWarning,
         stacklevel=5,
     )
@@ -121,7 +121,7 @@ def _slip_of_errors(p: Predictions) -> Slip | None:
             f"The median error is {number(median)}, "
             f"{number(abs(median) / typical_u, 2)} times the median uncertainty. Are "
             "these targets or predictions rather than errors, true value minus "
-            "prediction? If they are errors, the model is biased: mend that first."
+            "prediction? If they are errors, the model is biased: correct that first."
         )
         return words, TargetsNotErrorsWarning
     if p.errors.min() >= 0:
@@ -169,7 +169,7 @@ def _constant(u: Floats) -> Slip | None:
         return None
     words = (
         f"All uncertainties are {number(u[0])}: is `y_std` the uncertainty? A constant "
-        "one says nothing of which rows to trust."
+        "one does not rank the errors."
     )
     return words, ConstantUncertaintyWarning
 

@@ -103,7 +103,7 @@ def _typical_error(table: Floats, truth: Floats, axis: int) -> float:
 
 
 def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
-    """Return the mean and the spread of an ensemble's members."""
+    """Return the mean and the standard deviation of an ensemble's members."""
     table = check_numbers(members, "members", (2, 3))
     n_members = table.shape[1]
     n_lost = check_count(ddof, "ddof", least=0)
@@ -114,9 +114,9 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
         # a standard deviation of m normal values varies by 1 / sqrt(2 (m − 1))
         percent = 100 / np.sqrt(2 * max(1, n_members - 1))
         warn(
-            f"The spread of {n_members} members is off by some {fixed(percent, 0)} % "
-            "by chance, row by row, and what they share it does not show at all: "
-            "recalibrate it.",
+            f"A standard deviation of {n_members} members has a sampling error of some "
+            f"{fixed(percent, 0)} %, and cannot show errors that the members share. "
+            "Recalibrate it.",
             FewMembersWarning,
             stacklevel=3,
         )

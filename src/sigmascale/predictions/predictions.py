@@ -84,12 +84,12 @@ class Predictions:
     y_true : array-like of shape (n,) or (n, d), optional
         True values; the error is ``y_true - y_pred``.
     error : array-like of shape (n,) or (n, d), optional
-        Errors, truth minus prediction, in place of `y_true`.
+        Errors, true value minus prediction, in place of `y_true`.
     features : data frame, dict or array of shape (n, n_features), optional
         Input features: numbers, of which some may be missing (NaN), or labels (text,
         categories, booleans). Columns of an array are named X1, X2, ...
     groups : array-like of shape (n,), optional
-        Labels of rows that belong together: repeats of a sample, frames of a
+        Labels of rows that are not independent: repeats of a sample, frames of a
         trajectory, atoms of a structure.
     weights : array-like of shape (n,), optional
         Importance weights of the rows, at least 0. Only their ratios matter; rows of
@@ -273,8 +273,7 @@ class Predictions:
         quantiles : dict of str to float, optional
             Or columns of quantiles, with their levels: {"q05": 0.05, "q95": 0.95}.
         interval, coverage : pair of str, float, optional
-            Or the columns of lower and upper limits, and the share of truths that they
-            claim to hold.
+            Or the columns of lower and upper limits, and their nominal coverage.
         features : list of str or "all", default ()
             Columns of input features. "all" takes all columns that have no other part,
             text too if it has at most 30 labels and ten rows a label on average. Other
@@ -317,7 +316,7 @@ class Predictions:
         members_axis: int | None = None,
         **others: Any,
     ) -> Self:
-        """Return the predictions of an ensemble: the mean and spread of its members.
+        """Return predictions of an ensemble: mean and standard deviation of members.
 
         Parameters
         ----------
@@ -503,7 +502,7 @@ class Predictions:
         low, high : array-like of shape (n,)
             Limits.
         coverage : float
-            The share of truths that the intervals claim to hold, such as 0.9.
+            The nominal coverage of the intervals, such as 0.9.
         y_true : array-like of shape (n,), optional
             True values.
         **others

@@ -80,7 +80,7 @@ class UncertaintyRoles:
         "or a limit of intervals; then the other", default=(), page="limit of intervals"
     )
     interval_coverage: float | None = role(
-        "share that these claim to hold", "SHARE", argument="coverage"
+        "nominal coverage of these", "SHARE", argument="coverage"
     )
     min_std: float | None = role("raise what is smaller, such as 0", "NUMBER")
 

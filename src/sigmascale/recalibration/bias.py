@@ -122,7 +122,7 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
 
 def _no_bias(n_rows: int) -> _Candidate:
     """Return predictions as they are."""
-    words = "The bias is left alone: rows out of fold would gain nothing."
+    words = "No bias is corrected: cross-validated errors would not fall."
     return _Candidate(words, None, np.zeros(n_rows))
 
 
@@ -187,7 +187,7 @@ def _gain_words(before: Floats, after: Floats, rows: Predictions) -> str:
     percent = 100 * (rows.mean(gain) / mean_before)
     error = 100 * (standard_error(gain, rows) / mean_before)
     fall = f"{number(percent, 2)} ± {number(error, 1)} %"
-    return f"; squared errors of rows out of fold fall by {fall}."
+    return f"; cross-validated squared errors fall by {fall}."
 
 
 def _folds(rows: Predictions, size: Floats, seed: int) -> Ints:

@@ -34,8 +34,8 @@ def warn_of_few_effective(rows: Predictions) -> None:
     if n_effective < min(LEAST_EFFECTIVE, rows.n_rows / 2):
         warn(
             f"With their weights, {rows.n_rows} rows count as {fixed(n_effective, 0)}. "
-            f"With fewer than {LEAST_EFFECTIVE}, intervals of 90 % may hold as little "
-            "as 80 %: weigh less sharply, or collect rows like those that matter.",
+            f"With fewer than {LEAST_EFFECTIVE}, intervals of 90 % may cover as "
+            "little as 80 %: weigh less sharply, or add rows like those that matter.",
             FewRowsWarning,
             stacklevel=4,
         )
@@ -76,9 +76,9 @@ def _absurd(rows: Predictions, n_absurd: int) -> str:
     return (
         f"{n_absurd} of {rows.n_rows} recalibrated uncertainties exceed {ABSURD:g} "
         f"times the largest error: {count} row{'s' if count > 1 else ''} (row "
-        f"{numbers}) with a tiny uncertainty and a large error make half of <Z²>, "
-        "which the scale sets right. Use quantiles and intervals, which do not "
-        "depend on it, or look at these rows."
+        f"{numbers}) with a tiny uncertainty and a large error have half of the "
+        "sum of z², which decides on the scale. Use quantiles and intervals, which do "
+        "not depend on it, or check these rows."
     )
 
 
@@ -89,8 +89,8 @@ def _raised_by_outliers(rows: Predictions, scale: Floats) -> str:
     changed = "raised" if factor > 1 else "changed"
     return (
         f"A few large errors decide on u, which was {changed} {number(factor, 2)} "
-        f"times for their sake, while ±{number(width, 2)} of the old u hold 95 % of "
-        "the errors. Use intervals and quantiles, which hold what they claim."
+        f"times for their sake, while ±{number(width, 2)} of the old u cover 95 % of "
+        "the errors. Use intervals and quantiles, which have nominal coverage."
     )
 
 
@@ -115,7 +115,7 @@ def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
         f"Predictions are too {direction} by up to "
         f"{number(abs(largest), 2)} of the new u along {quoted(column_of_largest)}, "
         "which no "
-        'scale mends: bias="auto" may, and validate says where.',
+        'scale corrects: bias="auto" may, and validate says where.',
     )
 
 

@@ -54,14 +54,12 @@ def shape_words(kept: float | None) -> str:
     """Return how much of the shape of rows is kept, in a sentence; nothing of none.
 
     >>> shape_words(0.5)
-    'Half of the shape of each row is kept, by the scores of rows out of fold.'
+    'Half of the shape of each row is kept, by cross-validated scores.'
     """
     if kept is None:
         return ""
     share = {0.0: "Nothing", 0.5: "Half", 1.0: "All"}.get(kept, percent(kept))
-    return (
-        f"{share} of the shape of each row is kept, by the scores of rows out of fold."
-    )
+    return f"{share} of the shape of each row is kept, by cross-validated scores."
 
 
 def _base_words(base: Base, level: float) -> str:

@@ -1,4 +1,4 @@
-"""The parts in which intervals shall hold what they claim: labels, and bins."""
+"""The parts in which intervals shall have nominal coverage: labels, and bins."""
 
 from __future__ import annotations
 
@@ -123,13 +123,13 @@ def part_words(axis: Axis, code: int, name: str) -> str:
 
 
 def parts_words(parts: Parts, names: tuple[str, ...]) -> str:
-    """Return in which parts intervals hold what they claim, in a sentence."""
+    """Return in which parts intervals have nominal coverage, in a sentence."""
     columns = listed([names[axis.column] for axis in parts.axes])
     sizes: list[int] = []
     for of_axis in parts.parts:
         sizes += [part.n_rows for part in of_axis[1:]]
-    rows = "rows held out" if parts.held_out else "rows out of fold"
+    rows = "held-out" if parts.held_out else "cross-validated"
     return (
-        f"Intervals hold what they claim in each of {len(sizes)} parts, by {columns}, "
-        f"told by {min(sizes, default=0)} {rows} or more in each."
+        f"Intervals have nominal coverage in each of {len(sizes)} parts, by {columns}, "
+        f"with {min(sizes, default=0)} {rows} rows or more in each."
     )

@@ -53,7 +53,7 @@ class Choices:
     hold_out : float
         Share of the rows from which nothing but the distribution is learned.
     parts : tuple of int
-        Columns that make the parts in which intervals hold what they claim.
+        Columns that make the parts in which intervals have nominal coverage.
     random_state : int
         Seed.
     """

@@ -605,18 +605,18 @@ class Recalibrator(Parametrised):
         >>> p = ss.Predictions(y_std=[1, 2, 1, 2] * 15, error=[2, -4, -2, 4] * 15)
         >>> print(ss.Recalibrator(ss.TemperatureScaling()).fit(p).describe())
         Uncertainties are multiplied by one factor, 2.
-        Learned by TemperatureScaling from 60 rows.
-        The distribution of z is empirical: the z-scores of 60 rows out of fold.
+        TemperatureScaling, fitted to 60 rows.
+        The distribution of z is empirical: cross-validated z-scores of 60 rows.
         """
         check_is_fitted(self)
         fit = copy(self)
-        rows = f"{fit.n_rows_} rows"
+        rows = f"{fit.n_rows_:,} rows"
         is_weighted = round(fit.n_effective_) != fit.n_rows_
         if is_weighted:
-            rows += f", weighted, which count as {fixed(fit.n_effective_, 0)}"
-        learned = f"Learned by {fit._method} from {rows}"
+            rows += f" (weighted, {fixed(fit.n_effective_, 0)} effective)"
+        learned = f"{fit._method}, fitted to {rows}"
         if fit._method == "BoostedScaling" and is_one_factor(fit.scale_):
-            learned += ", which gain too little out of fold from more than that"
+            learned += "; more than one factor gains too little, cross-validated"
         sentences = [
             f"{scale_words(fit.scale_, fit.names_)}.",
             f"{learned}.",

@@ -28,7 +28,7 @@ TITLES = {
     "interval_score": "interval score",
     "coverage": "95 % cover",
 }
-_SAME = 1e-9  # relative, by which truths and scores may differ and be the same
+_SAME = 1e-9  # relative, by which true values and scores may differ and be the same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +40,7 @@ class Comparison(Result):
     scores : dict of str to dict of str to float
         By name: the mean "crps" (of vectors "energy_score"), the mean "nll" of normal
         errors, the mean "interval_score" of 95 % intervals, all of which are better the
-        lower they are, and "coverage", the share of truths that these intervals hold.
+        lower they are, and "coverage", the share of true values that these cover.
         Of vectors, the intervals are balls, and have no score.
     differences : dict of str to dict of str to Estimate
         How much larger each score is than that of the first, row by row, with its
@@ -48,8 +48,8 @@ class Comparison(Result):
     best : str
         The one with the lowest mean CRPS, or energy score.
     alike : tuple of str
-        Those that cannot be told from the best: their paired differences may be 0, with
-        one error rate for all of them together.
+        Those not significantly worse than the best: their paired differences may be 0,
+        with one error rate for all of them together.
     confidence : float
         That of intervals.
     units : str
@@ -222,7 +222,7 @@ def compare(
             score: difference(score, name, names[0], level) for score in compared
         }
 
-    # which cannot be told from the best, with one error rate for all together
+    # which are not significantly worse than the best, with one error rate for all
     main = compared[0]
     best = min(names, key=lambda name: scores[name][main])
     together = 1 - (1 - level) / (len(names) - 1)

@@ -1,8 +1,8 @@
 """The curves that papers print: calibration, PIT, reliability and confidence.
 
-The *probability integral transform* (PIT) says where a truth lies in the distribution
-that was predicted for it: 0 at its lower end, 1/2 at the median, 1 at its upper end; of
-vectors it is the probability of the ball that reaches the truth. If distributions are
+The *probability integral transform* (PIT) says where a true value lies in its predicted
+distribution: 0 at its lower end, 1/2 at the median, 1 at its upper end; of
+vectors it is the probability of the ball that reaches it. If distributions are
 right, PITs are uniform.
 """
 
@@ -41,7 +41,7 @@ SIMULATED_ROWS = 20_000_000  # rows of simulated sets behind what is attainable,
 
 
 def depths_of(p: Predictions, kind: CurveKind) -> Floats:
-    """Return the lowest level at which the interval, or quantile, holds each truth."""
+    """Return the lowest level at which the interval, or quantile, covers it."""
     if kind == "quantile":
         check_predictions(p, vectors=False)
     distributions, truth = claimed_of_errors(p)
@@ -70,7 +70,7 @@ class CalibrationCurve(Result):
     coverage : array of shape (n_levels,)
         Nominal coverage, from 0 to 1.
     observed : array of shape (n_levels,)
-        The fraction of truths within the intervals of that coverage, or below its
+        The fraction of true values within the intervals of that coverage, or below its
         quantiles.
     low, high : array of shape (n_levels,)
         Where the whole curve of a calibrated set of as many rows lies, with the
@@ -147,7 +147,7 @@ def calibration_curve(
 ) -> CalibrationCurve:
     """Return observed against nominal coverage; best is the diagonal.
 
-    Below the diagonal, intervals hold less than they claim: the uncertainties are too
+    Below the diagonal, intervals cover too few true values: the uncertainties are too
     small, the model is overconfident. The band holds the whole curve of a calibrated
     set, at all levels at once, so that leaving it anywhere is evidence.
 
@@ -155,12 +155,12 @@ def calibration_curve(
     ----------
     p : Predictions
         Rows with known errors. Those that have distributions
-        (:meth:`sigmascale.Recalibrator.apply`) are judged by these, others as normal.
+        (:meth:`sigmascale.Recalibrator.apply`) are scored by these, others as normal.
         Groups that resemble each other, and weights, make the band wider.
     n_levels : int, default 100
         Number of levels from 0 to 1.
     kind : {"interval", "quantile"}, default "interval"
-        Whether to count the truths within central intervals (balls, of vectors) or
+        Whether to count the true values within central intervals (balls, of vectors) or
         those below quantiles, which shows a bias, too.
     confidence : float, default 0.95
         The probability that the curve of a calibrated set lies in the band.
@@ -193,7 +193,7 @@ def calibration_curve(
     checked_kind: Any = check_choice(kind, "kind", get_args(CurveKind))
     confidence = check_fraction(confidence, "confidence")
 
-    # the share of truths that each level holds, from the lowest level that does
+    # the share of true values covered at each level, from the lowest that covers
     depths = depths_of(p, checked_kind)
     lowest = np.searchsorted(levels, depths)  # levels
     counts = np.bincount(lowest, p.weights, minlength=levels.size)[: levels.size]
@@ -234,7 +234,7 @@ def _band(n: int, n_levels: int, confidence: float) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class PITHistogram(Result):
-    """How often truths lie in each part of their predicted distributions.
+    """How often true values lie in each part of their predicted distributions.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ def pit_histogram(
     ----------
     p : Predictions
         Rows with known errors. Those that have distributions
-        (:meth:`sigmascale.Recalibrator.apply`) are judged by these, others as normal.
+        (:meth:`sigmascale.Recalibrator.apply`) are scored by these, others as normal.
         Groups that resemble each other, and weights, make the band wider.
     n_bins : int, optional
         Number of bins; by default at most 20, fewer for less than 1,000 rows.

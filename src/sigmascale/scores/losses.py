@@ -1,6 +1,6 @@
 """Losses by row: each is written once, for scores, comparisons and verdicts.
 
-Rows that have distributions are judged by these, others by normal ones.
+Rows that have distributions are scored by these, others by normal ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that scores look at
 
 
 def claimed(p: Predictions) -> tuple[Distributions, Floats]:
-    """Return the distributions that rows claim, and the truths; u alone is normal."""
+    """Return the distributions of the rows, and the true values; u alone is normal."""
     distributions = p.distributions
     if distributions is None:
         distributions = Distributions.normal(p)
@@ -58,7 +58,7 @@ def energy_scores(p: Predictions) -> Floats:
 
 
 def is_held(p: Predictions, coverage: float) -> Bools:
-    """Return whether central intervals, or balls, hold the truth; limits belong."""
+    """Return whether central intervals, or balls, cover the value; limits belong."""
     if p.is_vector:
         distributions, target = claimed(p)
         return np.asarray(distributions.contains(target, coverage))

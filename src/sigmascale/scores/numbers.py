@@ -52,7 +52,7 @@ def nll(p: Predictions) -> float:
     Parameters
     ----------
     p : Predictions
-        Rows with known errors. They are judged as normal with their u, even if they
+        Rows with known errors. They are scored as normal with their u, even if they
         have other distributions.
 
     Examples
@@ -117,7 +117,7 @@ def sharpness(p: Predictions) -> float:
 def crps(p: Predictions) -> float:
     """Return the mean continuous ranked probability score; lower is better.
 
-    Rows that have distributions (:meth:`sigmascale.Recalibrator.apply`) are judged by
+    Rows that have distributions (:meth:`sigmascale.Recalibrator.apply`) are scored by
     these, others as normal: u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π] with z = error / u, in
     the unit of the error. It rewards what NLL does, and forgives large errors more.
 
@@ -181,7 +181,7 @@ def coverage(p: Predictions, *, coverage: float = 0.95) -> float:
     p : Predictions
         Rows with known errors.
     coverage : float, default 0.95
-        The share that intervals claim to hold.
+        The nominal coverage of the intervals.
 
     References
     ----------
@@ -210,7 +210,7 @@ def interval_score(p: Predictions, *, coverage: float = 0.95) -> float:
     p : Predictions
         Rows with known errors; vectors have no such score.
     coverage : float, default 0.95
-        The share of truths that intervals claim to hold.
+        The nominal coverage of the intervals.
 
     References
     ----------
@@ -245,7 +245,7 @@ def miscalibration_area(
     n_levels : int, default 100
         Number of levels from 0 to 1, joined by straight lines.
     kind : {"interval", "quantile"}, default "interval"
-        What the fractions count: truths within central intervals, or below quantiles.
+        What the fractions count: values within central intervals, or below quantiles.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The scorecard: all scores of one set, beside what right uncertainties would score."""
+"""The scorecard: all scores of one set, and what calibrated rows would score."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .intervals import Estimate
 from .losses import COVERAGES, energy_scores, is_held, normal_nll
 from .numbers import LocalScores
 
-MOST_DRAWN_TARGETS = 200  # of the targets beside a scorecard
+MOST_DRAWN_TARGETS = 200  # of the targets of a scorecard
 DRAWN_ROWS = 5_000_000  # of them, in all draws
 
 
@@ -45,13 +45,13 @@ class Scorecard(Result):
     crps : float
         The mean CRPS of the distributions; of vectors, the energy score.
     coverage : dict of float to float
-        The share of truths within central intervals, by what these claim to hold.
+        The share of true values within central intervals, by nominal coverage.
     valid : dict of str to Estimate
         f_v by variable: the share of bins whose 95 % interval of <Z²> holds 1, with its
         binomial interval. Intervals of bins are those of the closed form; those of the
         bootstrap are in :func:`local_statistics`. Even if all is right, f_v is 0.95
-        only where errors are normal: with heavy tails intervals hold less than they
-        claim, and the share to expect is that of `own_reference`.
+        only where errors are normal: with heavy tails intervals cover less than
+        nominally, and the share to expect is that of `own_reference`.
     """
 
     n_rows: int
@@ -102,7 +102,7 @@ class Scorecard(Result):
     def _cells(self) -> Cells:
         claimed = {f"within_{100 * c:g}": number(c, 4) for c in self.coverage}
         valid = {f"f_v_{name}": fraction for name, fraction in self.valid.items()}
-        # limits of valid fractions stand beside these
+        # limits of valid fractions stand next to these
         ends = {f"{name}_low" for name in valid} | {f"{name}_high" for name in valid}
         rows = []
         for name, value in self.to_dict().items():
@@ -118,7 +118,7 @@ class Scorecard(Result):
 
 
 def _target(reference: ReferenceScores | None, name: str) -> str:
-    """Return the mean of a simulated score and its spread from set to set."""
+    """Return the mean of a simulated score and its SD from set to set."""
     if reference is None or name not in reference.draws:
         return ""
     return f"{number(reference.mean[name], 4)} ± {number(reference.sd[name], 2)}"
@@ -131,8 +131,8 @@ def scorecard(
 
     Scores are numbers without intervals. They are the same whether rows belong together
     or not; what such scores should be depends on it, see :func:`reference_scores`. The
-    table shows, beside each score, what errors with right u would score: normal ones,
-    and ones with the tails of this set (mean ± spread from set to set).
+    table shows, next to each score, what errors with right u would score: normal ones,
+    and ones with the tails of this set (mean ± SD from set to set).
 
     Parameters
     ----------

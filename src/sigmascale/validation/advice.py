@@ -18,6 +18,7 @@ from .change import change_of
 from .checks import test_rows
 from .results import Doubt
 from .validation import DOUBTED, Validation, leaked_of
+from .variation import largest_variation
 
 FITTED_SHARE = 0.5  # of rows that were fitted, from which nothing can be told
 
@@ -159,7 +160,7 @@ def _validated(
     tested = test_rows(rows, **options, doubt=doubt, rng=rng)
     return Validation(
         checks=tested.checks,
-        variation=tested.variation,
+        variation=largest_variation(tested),
         **options,
         doubt=doubt,
         repeats=repeats,

@@ -13,9 +13,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from .._support.checks import Bools, Floats, Ints
 from ..predictions.predictions import Predictions
@@ -32,7 +33,7 @@ from .combinations import (
 from .questions import QUESTIONS, Estimates, Question
 from .questions.question import Limits
 from .regions import Regions
-from .results import Check, CheckOutcome, Doubt, Note, Subgroup, Variation, outcome
+from .results import Check, CheckOutcome, Doubt, Note, Subgroup, outcome
 from .values import Values
 
 AS_CLEAR = 0.85  # of the distance: then a pair of columns is named, not trees
@@ -80,8 +81,6 @@ class Tested:
         All regions; None where rows are too few to tell anything.
     checks : dict of str to Check
         The checks, by name.
-    variation : Variation or None
-        How much RMS z varies.
     """
 
     values: Values
@@ -93,7 +92,15 @@ class Tested:
     regions: Regions | None = None
     looked: tuple[Looked, ...] = ()
     checks: dict[str, Check] = field(default_factory=dict)
-    variation: Variation | None = None
+
+    def with_checks(self, questions: Sequence[Question]) -> Tested:
+        """Return the same with the checks of some questions."""
+        made = {}
+        for i, question in enumerate(questions):
+            looked = self.looked[i] if self.looked else None
+            for check in _Checks(self, question, looked).all():
+                made[check.name] = check
+        return replace(self, checks=made)
 
 
 def test_rows(
@@ -112,7 +119,7 @@ def test_rows(
     columns = columns_of(values)
     tested = Tested(values, tolerance, confidence, scope, doubt, columns)
     if values.mean_z2 == 0 or values.n_units < 2:
-        return replace(tested, checks=_nothing(tested, questions))
+        return tested.with_checks(questions)
 
     # combinations are columns, too
     every = list(columns)
@@ -121,14 +128,7 @@ def test_rows(
         every += combined(columns, values, rng)
     regions = Regions(every, values)
     looked = _look(regions, questions, len(columns), confidence, rng)
-    tested = replace(tested, regions=regions, looked=looked)
-
-    checks = [check for each in looked for check in _Checks(tested, each).all()]
-    return replace(
-        tested,
-        checks={check.name: check for check in checks},
-        variation=_largest_variation(tested),
-    )
+    return replace(tested, regions=regions, looked=looked).with_checks(questions)
 
 
 def _look(
@@ -218,31 +218,32 @@ class Candidates:
 class _Checks:
     """Makes the checks of one question."""
 
-    def __init__(self, tested: Tested, looked: Looked) -> None:
-        assert tested.regions is not None
+    def __init__(
+        self, tested: Tested, question: Question, looked: Looked | None
+    ) -> None:
         self.tested = tested
         self.values = tested.values
-        self.regions = tested.regions
-        self.looked = looked
-        self.question = looked.question
-        self.bound = looked.question.bound(tested.tolerance)
-        self.accepted = accepted_of(looked.question, tested.tolerance)
-        n_columns = len(tested.columns)
-        self.is_of_columns = self.regions.owner < n_columns
+        self.question = question
+        self.bound = question.bound(tested.tolerance)
+        low, high = sorted(question.as_read(x) for x in (-self.bound, self.bound))
+        self.accepted = (low, high)
+        self.is_known = looked is not None
+        if looked is not None and tested.regions is not None:
+            self.looked = looked
+            self.regions = tested.regions
 
     def all(self) -> list[Check]:
         """Return the checks."""
         question = self.question
-        none = np.zeros(self.regions.owner.size, dtype=np.bool_)
+        columns = self.tested.columns
         if not question.is_by_column:
-            return [self._check(question.kind, None, self.is_of_columns, True)]
-        checks = [self._check(question.kind, None, none, True)]
-        for i, column in enumerate(self.tested.columns):
-            mine = self.regions.owner == i
+            return [self._check(question.kind, None, range(len(columns)))]
+        checks = [self._check(question.kind, None, ())]
+        for i, column in enumerate(columns):
             kind = "consistency" if i == 0 else "adaptivity"
-            checks.append(self._check(kind, column, mine, False))
-        if has_combinations(self.tested.columns):
-            checks.append(self._combinations(~self.is_of_columns))
+            checks.append(self._check(kind, column, (i,)))
+        if has_combinations(columns):
+            checks.append(self._combinations())
         return checks
 
     def _candidates(self, mine: Bools, with_all: bool) -> Candidates:
@@ -269,18 +270,18 @@ class _Checks:
             bound = np.append(bound, max(alone.down - alone.off, alone.off + alone.up))
         return Candidates(use, off, one_sided, at_once, bound, is_part)
 
-    def _check(
-        self, kind: str, column: Column | None, mine: Bools, with_all: bool
-    ) -> Check:
-        """Return one check: of a column, or of all columns and all rows."""
-        c = self._candidates(mine, with_all)
+    def _check(self, kind: str, column: Column | None, of: Sequence[int]) -> Check:
+        """Return a check of some columns, and of all rows unless it is of one."""
+        if not self.is_known:
+            return self._made(kind, column, result="inconclusive", note="few units")
+        mine = np.isin(self.regions.owner, of)
+        c = self._candidates(mine, with_all=column is None)
         bound = self.bound
         parts = np.flatnonzero(c.is_part)
         T = float(c.bound[parts].max()) if parts.size else math.inf
-        is_alone = with_all and not mine.any()
         n_left = np.count_nonzero(mine & self.regions.is_part & ~self.regions.is_usable)
         has_few = self.values.n_eff < FEWEST * N_PARTS or n_left > 0
-        if has_few and not is_alone:
+        if has_few and of:
             T = math.inf
 
         # the region that surely is off by most, if one is; else the farthest part
@@ -311,23 +312,27 @@ class _Checks:
             subgroup=subgroup,
             subgroups=self._subgroups(mine),
             same_as_all_rows=bool(mine.any()) and not self._differs(mine),
-            bound=self._read_bound(T),
+            bound=self.question.as_bound(T),
             note=note,
             note_share=note_share,
         )
 
-    def _combinations(self, mine: Bools) -> Check:
+    def _combinations(self) -> Check:
         """Return the check of combinations, which never passes: it may miss some."""
-        values = self.values
-        c = self._candidates(mine, with_all=False)
         needed = rows_of_trees(self.tested.tolerance)
+        about: dict[str, Any] = {"note_share": needed, "counts": False}
+        if not self.is_known:
+            few: dict[str, Any] = {"result": "not tested", "note": "few units"}
+            return self._made(COMBINATIONS, None, **few, **about)
+        mine = self.regions.owner >= len(self.tested.columns)
+        c = self._candidates(mine, with_all=False)
         fails = np.flatnonzero(
             (c.at_once[0] > self.bound) | (c.at_once[1] < -self.bound)
         )
         note: Note = ""
         result: CheckOutcome = "no fault found"
         decides: int | None = None
-        if values.n_units < needed:
+        if self.values.n_units < needed:
             result, note = "not tested", "few rows for trees"
         if c.outward.size:
             decides = int(np.argmax(c.outward))
@@ -351,37 +356,27 @@ class _Checks:
             result=result,
             subgroup=subgroup,
             same_as_all_rows=bool(mine.any()) and not self._differs(mine),
-            bound=self._read_bound(float(c.far[c.is_part].max(initial=0.0))),
+            bound=self.question.as_bound(float(c.far[c.is_part].max(initial=0.0))),
             note=note,
-            note_share=needed,
-            counts=result == "FAIL",
+            **about | {"counts": result == "FAIL"},
         )
 
-    def _made(
-        self,
-        kind: str,
-        column: Column | None,
-        *,
-        subgroup: Subgroup | None,
-        **found: object,
-    ) -> Check:
+    def _made(self, kind: str, column: Column | None, **found: Any) -> Check:
         """Return a check with what all checks of the question have."""
         question = self.question
-        name = (
-            kind if kind != "adaptivity" or column is None else f"{kind}: {column.name}"
-        )
+        column_name = None if column is None else column.name
         return Check(
-            name,
+            f"{kind}: {column_name}" if kind == "adaptivity" else kind,
             kind,
-            None if column is None else column.name,
+            column_name,
             statistic=question.statistic,
             unit=question.unit,
             ideal=question.ideal,
             accepted=self.accepted,
-            subgroup=subgroup,
-            all_rows=self._all_rows,
+            all_rows=self._all_rows if self.is_known else None,
+            counts_in_bound=question.counts_in_bound,
             is_time=column is not None and column.is_time,
-            **found,  # type: ignore[arg-type]
+            **found,
         )
 
     def _note(self, column: Column | None) -> tuple[Note, float]:
@@ -400,14 +395,6 @@ class _Checks:
         limits = self.looked.at_once
         low, high = limits.low_difference[use], limits.high_difference[use]
         return bool(((low > 0) | (high < 0)).any())
-
-    def _read_bound(self, T: float) -> float:
-        """Return T as a factor, or in the unit of the question."""
-        if math.isinf(T):
-            return math.inf
-        return (
-            self.question.as_read(T) if self.question.unit != "share" else math.exp(T)
-        )
 
     # -- subgroups ---------------------------------------------------------------------
 
@@ -438,11 +425,8 @@ class _Checks:
         if region >= 0:
             column = self.regions.columns[self.regions.owner[region]]
             first = self.regions.first_cell[self.regions.owner[region]]
-            start, stop = (
-                self.regions.start[region] - first,
-                self.regions.stop[region] - first,
-            )
-            conditions = (column.condition(np.arange(start, stop)),)
+            cells = np.arange(self.regions.start[region], self.regions.stop[region])
+            conditions = (column.condition(cells - first),)
             n_rows = int(self.regions.n_rows[region])
             share = float(self.regions.share[region])
         return Subgroup(
@@ -490,90 +474,3 @@ class _Checks:
         sign = 1 if subgroup.estimate > self.question.ideal else -1
         value[rows] = sign * by_trees.code
         return described(self.tested.columns, self.values.z2, value, w)
-
-
-def accepted_of(question: Question, tolerance: float) -> tuple[float, float]:
-    """Return the accepted range of a statistic."""
-    bound = question.bound(tolerance)
-    low, high = sorted((question.as_read(-bound), question.as_read(bound)))
-    return low, high
-
-
-def _nothing(tested: Tested, questions: Sequence[Question]) -> dict[str, Check]:
-    """Return checks of rows of which nothing can be told."""
-    checks = []
-    for question in questions:
-        kinds: list[tuple[str, str | None, bool]] = [(question.kind, None, False)]
-        if question.is_by_column:
-            for i, column in enumerate(tested.columns):
-                kind = "consistency" if i == 0 else "adaptivity"
-                kinds.append((kind, column.name, column.is_time))
-            if has_combinations(tested.columns):
-                kinds.append((COMBINATIONS, None, False))
-        for kind, column_name, is_time in kinds:
-            name = f"{kind}: {column_name}" if kind == "adaptivity" else kind
-            check = Check(
-                name,
-                kind,
-                column_name,
-                "not tested" if kind == COMBINATIONS else "inconclusive",
-                question.statistic,
-                question.unit,
-                question.ideal,
-                accepted_of(question, tested.tolerance),
-                note="few units",
-                counts=kind != COMBINATIONS,
-                is_time=is_time,
-            )
-            checks.append(check)
-    return {check.name: check for check in checks}
-
-
-# -- variation -------------------------------------------------------------------------
-
-
-def _largest_variation(tested: Tested) -> Variation | None:
-    """Return how much RMS z varies between the parts of the column where it is most."""
-    regions = tested.regions
-    looked = [x for x in tested.looked if x.question.is_by_column]
-    if regions is None or not looked or tested.values.n_units < FEWEST:
-        return None
-    estimates = looked[0].estimates
-    found = []
-    for i, column in enumerate(tested.columns):
-        mine = (regions.owner == i) & regions.is_part & regions.is_usable
-        if np.count_nonzero(mine) > 1:
-            rest = np.sqrt(np.maximum(1 - regions.share[mine], 0.01))
-            numbers = variation(
-                estimates.difference[mine], estimates.se[mine] / rest, tested.confidence
-            )
-            found.append(Variation(column.name, *numbers, tested.confidence))
-    return max(found, key=lambda x: x.sd, default=None)
-
-
-def variation(d: Floats, se: Floats, confidence: float) -> tuple[float, float, float]:
-    """Return the root mean square of differences beyond chance, with its limits.
-
-    Q = Σ ((d − d̄) / se)² is noncentral χ², with Σ ((δ − δ̄) / se)², whose limits are
-    those at which Q is as small, or as large, by chance (W. Venables, J. R. Stat. Soc.
-    B 37, 406 (1975)).
-    """
-    weight = 1 / np.maximum(se, 1e-9) ** 2  # where all z are equal, there is no noise
-    q = float(np.sum(weight * (d - np.average(d, weights=weight)) ** 2))
-    df = d.size - 1
-
-    def reached(share: float) -> float:
-        def excess(noncentrality: float) -> float:
-            return float(special.chndtr(q, df, noncentrality) - share)
-
-        if excess(0.0) <= 0:
-            return 0.0
-        return float(optimize.brentq(excess, 0, 10 * q + 100))
-
-    ends = (
-        max(q - df, 0.0),
-        reached((1 + confidence) / 2),
-        reached((1 - confidence) / 2),
-    )
-    sd, low, high = (math.sqrt(x / float(weight.sum())) for x in ends)
-    return sd, low, high

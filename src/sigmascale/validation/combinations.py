@@ -8,8 +8,7 @@ wrong along what trees expect, a few conditions on columns say which rows these 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -32,8 +31,7 @@ N_LEAVES = 8
 RATE = 0.15
 SHRUNK = 5.0  # l2 regularisation of leaves
 ROWS_OF_TREES = 150.0  # that "no fault found" takes, a unit of likelihood
-FEW_LABELS = 4  # that a condition may list
-MOST_AXES = 12  # columns that conditions are made of, those that tell most
+MOST_CONDITIONS = 3  # that describe rows
 AS_GOOD = 0.85  # of the deviation, that a description with fewer conditions may show
 
 
@@ -143,155 +141,57 @@ def _expected(
 # -- in conditions ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Neighbouring cells of a column: a condition on rows."""
-
-    holds: Bools
-    condition: Condition
-
-
-@dataclass(frozen=True, eq=False)
-class OrderedCells:
-    """A column whose cells are in order: of numbers, or of the mean of a value."""
-
-    column: Column
-    order: Ints
-    place: Ints
-
-    @classmethod
-    def of(cls, column: Column, value: Floats, w: Floats) -> OrderedCells:
-        """Put the cells of a column in order; labels by the mean of a value."""
-        order = np.arange(column.n_cells)
-        if column.labels is not None:
-            sizes = np.maximum(sums_of(column.code, w, column.n_cells), 1e-300)
-            means = sums_of(column.code, w * value, column.n_cells) / sizes
-            order = np.argsort(means, kind="stable")
-        return cls(column, order, np.argsort(order, kind="stable")[column.code])
-
-    @property
-    def n(self) -> int:
-        """The number of cells."""
-        return self.column.n_cells
-
-    @cached_property
-    def runs(self) -> Ints:
-        """Where runs start and stop: they reach an end; of labels, the upper one."""
-        inner = np.arange(1, self.n)
-        upper = np.column_stack([inner, np.full(self.n - 1, self.n)])
-        if self.column.labels is not None:
-            return upper[-FEW_LABELS:]
-        lower = np.column_stack([0 * inner, inner])
-        return np.concatenate([upper, lower])
-
-    def run(self, i: int) -> Run:
-        """Return a condition that rows are in some cells."""
-        start, stop = self.runs[i]
-        holds = (self.place >= start) & (self.place < stop)
-        cells = self.order[start:stop]
-        if self.column.labels is not None:
-            cells = cells[::-1]  # the farthest first
-        return Run(holds, self.column.condition(cells))
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """Rows for which all of some runs hold, and how surely these rows are off."""
-
-    score: float
-    runs: list[Run]
-
-    def holds(self, w: Floats) -> Bools:
-        """Return which of the rows that have weight are in it."""
-        conditions = [run.holds for run in self.runs]
-        return np.asarray(np.logical_and.reduce([w > 0, *conditions]))
-
-
 def described(
     columns: Sequence[Column], z2: Floats, value: Floats, w: Floats
 ) -> tuple[Condition, ...]:
     """Return a few conditions for the rows where a value is largest.
 
-    Of all runs of one column, and all pairs of runs of two, those are best whose rows
-    are most surely above the mean: by Σ value / √n. A third column may narrow the best
-    pair down. The shortest description is taken whose rows have about as large or small
-    a z² as those of the others. There is none where rows are too few.
+    They are the path to the best leaf of a small tree on the cells of columns; labels
+    are in the order of their mean value. The shortest path is taken whose rows have
+    about as large or small a z² as those of the others.
     """
-    value = np.where(w > 0, value - np.average(value, weights=w), 0.0)
-    axes = [OrderedCells.of(c, value, w) for c in columns if c.n_cells > 1]
-    if len(axes) > MOST_AXES:
-        scores = [_best_run(axis, value, w, 0.0).score for axis in axes]
-        axes = [axes[i] for i in np.argsort(scores)[::-1][:MOST_AXES]]
+    from sklearn.tree import DecisionTreeRegressor
 
-    # the best boxes of one condition, of two, and of these two with a third
-    least = max(float(FEWEST), float(w.sum()) / 50)
-    boxes = [_best_of([_best_run(axis, value, w, least) for axis in axes])]
-    if len(axes) > 1:
-        pairs = combinations(axes, 2)
-        pair = _best_of([_best_pair(*two, value, w, least) for two in pairs])
-        within = np.where(pair.holds(w), w, 0.0)
-        third = _best_of([_best_run(axis, value, within, least) for axis in axes])
-        boxes += [pair, Box(third.score, pair.runs + third.runs)]
-    boxes = [box for box in boxes if box.score > -np.inf]
-    if not boxes:
-        return ()
+    # cells as ordered numbers
+    varying = [column for column in columns if column.n_cells > 1]
+    orders = []
+    places = []
+    for column in varying:
+        order = np.arange(column.n_cells)
+        if column.labels is not None:
+            weight = np.maximum(sums_of(column.code, w, column.n_cells), 1e-300)
+            mean = sums_of(column.code, w * value, column.n_cells) / weight
+            order = np.argsort(mean, kind="stable")
+        orders.append(order)
+        places.append(np.argsort(order)[column.code])
+    table = np.column_stack(places)
 
-    # the shortest description whose rows are about as wrong as those of the others
-    off = []
-    for box in boxes:
-        inside = box.holds(w)
-        mean = np.average(z2[inside], weights=w[inside])
-        off.append(abs(float(np.log(max(mean, 1e-300) / np.average(z2, weights=w)))))
-    chosen = next(i for i, x in enumerate(off) if x >= AS_GOOD * max(off))
-    return tuple(run.condition for run in boxes[chosen].runs)
-
-
-def _best_of(boxes: list[Box]) -> Box:
-    """Return the box that is off most surely."""
-    return max(boxes, key=lambda box: box.score)
-
-
-def _best_run(axis: OrderedCells, value: Floats, w: Floats, least: float) -> Box:
-    """Return the run of a column that is off most surely, by Σ w value / √Σ w.
-
-    Its score is minus infinity if no run has at least so many rows.
-    """
-    start, stop = axis.runs.T
-
-    def sums(x: Floats) -> Floats:
-        ends = np.append(0.0, sums_of(axis.place, x, axis.n).cumsum())
-        return np.asarray(ends[stop] - ends[start])
-
-    score = _score(sums(w * value), sums(w), least)
-    best = int(np.argmax(score))
-    return Box(float(score[best]), [axis.run(best)])
-
-
-def _best_pair(
-    one: OrderedCells, other: OrderedCells, value: Floats, w: Floats, least: float
-) -> Box:
-    """Return the pair of runs, of two columns, whose common rows are off most surely.
-
-    Its score is minus infinity if no pair has at least so many rows.
-    """
-    codes = one.place * other.n + other.place
-    start, stop = one.runs.T[:, :, None]
-    start_2, stop_2 = other.runs.T[:, None, :]
-
-    def sums(x: Floats) -> Floats:
-        # of all rectangles of cells, from cumulative sums at their four corners
-        grid = np.zeros((one.n + 1, other.n + 1))
-        grid[1:, 1:] = sums_of(codes, x, one.n * other.n).reshape(one.n, other.n)
-        corner = grid.cumsum(axis=0).cumsum(axis=1)
-        below = corner[stop, stop_2] - corner[start, stop_2]
-        return np.asarray(below - corner[stop, start_2] + corner[start, start_2])
-
-    score = _score(sums(w * value), sums(w), least)
-    i, j = np.unravel_index(np.argmax(score), score.shape)
-    return Box(float(score[i, j]), [one.run(int(i)), other.run(int(j))])
-
-
-def _score(values: Floats, rows: Floats, least: float) -> Floats:
-    """Return how surely boxes are off; minus infinity of those with too few rows."""
-    score = values / np.sqrt(np.maximum(rows, 1e-9))
-    return np.asarray(np.where(rows >= least, score, -np.inf))
+    # the rows of the best leaf, by depth, and how far off they are
+    paths = []
+    least = max(float(FEWEST), float(w.sum()) / 50) / float(w.sum())
+    for depth in range(1, MOST_CONDITIONS + 1):
+        tree = DecisionTreeRegressor(
+            max_depth=depth, min_weight_fraction_leaf=least, random_state=0
+        )
+        leaf = tree.fit(table, value, sample_weight=w).apply(table)
+        best = int(
+            np.argmax(
+                np.where(
+                    tree.tree_.children_left < 0, tree.tree_.value.ravel(), -np.inf
+                )
+            )
+        )
+        inside = (leaf == best) & (w > 0)
+        mean_z2 = np.average(z2[inside], weights=w[inside])
+        off = abs(float(np.log(max(mean_z2, 1e-300) / np.average(z2, weights=w))))
+        split = np.unique(
+            tree.tree_.feature[tree.decision_path(table[inside][:1]).indices]
+        )
+        paths.append((off, inside, split[split >= 0]))
+    farthest = max(off for off, _, _ in paths)
+    _, inside, split = next(x for x in paths if x[0] >= AS_GOOD * farthest)
+    conditions = []
+    for i in split.tolist():
+        cells = np.arange(table[inside, i].min(), table[inside, i].max() + 1)
+        conditions.append(varying[i].condition(orders[i][cells]))
+    return tuple(conditions)

@@ -124,8 +124,8 @@ class Check(Result):
         Why it is inconclusive, or not tested.
     note_share : float
         The share of the rows with rare labels; the units that trees need.
-    counts : bool
-        Whether it counts in the result of the set.
+    counts, counts_in_bound : bool
+        Whether it counts in the result of the set, and its bound, a factor, in T.
     is_time : bool
         Whether its column is the time of the rows, not a feature.
     """
@@ -146,6 +146,7 @@ class Check(Result):
     note: Note = ""
     note_share: float = 0.0
     counts: bool = True
+    counts_in_bound: bool = True
     is_time: bool = False
 
     @property

@@ -89,6 +89,8 @@ class Validation(Result):
         What looks like repeats though no groups were given, or nothing.
     rows : Predictions
         The rows that were tested.
+    tested : object
+        What the checks were made from; for the library's own use.
     before : Validation or None
         That of the same rows before they were recalibrated, where it was given.
     change : Change or None
@@ -151,7 +153,8 @@ class Validation(Result):
         It is the largest one-sided limit of the parts of all checks that count, but the
         bias, which has a unit of its own; infinite where nothing is known.
         """
-        bounds = [x.bound for x in self.checks.values() if x.counts and x.unit != "u"]
+        checks = self.checks.values()
+        bounds = [x.bound for x in checks if x.counts and x.counts_in_bound]
         return max(bounds, default=math.inf)
 
     @property
@@ -285,7 +288,7 @@ class Validation(Result):
         >>> import sigmascale as ss
         >>> s = ss.validate(ss.datasets.load_diabetes().test).summary()
         >>> f"{s['CRPS'].value:.1f}", f"{s['coverage'].value:.3f}"
-        ('33.9', '0.928')
+        ('32.0', '0.896')
         """
         return self._summary
 

@@ -419,7 +419,7 @@ class StretchedTables(ZDistribution):
     @property
     def words(self) -> str:
         """What it is, in words."""
-        return f"{self.of}; stretched until intervals hold what they claim in each part"
+        return f"{self.of}; stretched to nominal coverage in each part"
 
     def _warn_of_few(self, levels: Floats) -> None:
         """Say which levels lie beyond what the rows of a part can tell."""

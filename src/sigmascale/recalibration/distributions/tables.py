@@ -359,10 +359,10 @@ class ZDistribution:
         if not self.tables:
             return "normal"
         what = "z-scores" if self.dim is None else "radii"
-        rows = "rows held out" if self.tables[0].infinite else "rows out of fold"
+        kind = "held-out" if self.tables[0].infinite else "cross-validated"
         many = len(self.tables)
         where = f", in {many} bins of the uncertainty" if many > 1 else ""
-        return f"empirical: the {what} of {sum(self.n_rows)} {rows}{where}"
+        return f"empirical: {kind} {what} of {sum(self.n_rows):,} rows{where}"
 
     @property
     def parts(self) -> tuple[Any, ...]:

@@ -44,6 +44,10 @@ class Bias(Question):
         log_factor = off / self.bound(tolerance) * math.log(tolerance)
         return super().as_factor(log_factor, tolerance)
 
+    def as_bound(self, T: float) -> float:
+        """Return how large a bias is at most."""
+        return T
+
     @property
     def influence(self) -> Floats:
         """The z-scores."""

@@ -101,6 +101,10 @@ class Question:
         """Return how far off rows are as a factor."""
         return math.exp(min(max(off, -700.0), 700.0))
 
+    def as_bound(self, T: float) -> float:
+        """Return how far off rows are at most, in the unit that people read."""
+        return math.exp(T) if T < 700 else math.inf
+
     @property
     def influence(self) -> Floats:
         """The score of each row: what correlates the estimates of regions."""
