@@ -342,6 +342,7 @@ def test_labels_too_rare_to_test_alone_never_pass():
     assert left.result == "inconclusive"
     assert left.note == "rare labels"
     assert left.note_share == pytest.approx(0.25)
+    assert tested(500, 15, 3.0).result == "FAIL"
 
 
 def test_a_flag_is_told_by_its_value():
