@@ -547,6 +547,18 @@ def test_rows_that_decide_are_named_as_they_came():
     assert ss.validate(rows()).rows_that_decide is None
 
 
+def test_a_few_enormous_errors_never_make_u_look_better():
+    u, x, z = columns(1000, np.random.default_rng(14))
+    z = 1.5 * z
+    without = ss.validate(ss.Predictions(error=u * z, y_std=u, features=x))
+    z[:2] = (200, -300)
+    with quiet():
+        v = ss.validate(ss.Predictions(error=u * z, y_std=u, features=x))
+    low = without.checks["calibration"].all_rows.low
+    assert low > 1.35
+    assert v.checks["calibration"].all_rows.low > 0.85 * low
+
+
 def test_checks_are_a_table_and_plain_data(alloy):
     frame = alloy.to_frame()
     assert list(frame["check"][:2]) == ["calibration", "consistency"]
