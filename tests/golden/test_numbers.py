@@ -336,6 +336,8 @@ def test_numbers_of_drawn_sets_are_what_they_were(part):
     is_same_sklearn = golden["sklearn"] == SKLEARN
     remaining = dict(golden["numbers"][part])
     for name, found in PARTS[part]():
+        if name not in remaining:
+            continue  # which is newer than the file
         wanted = flat(remaining.pop(name))
         if is_same_sklearn or not any(word in name for word in OF_TREES):
             assert flat(found) == pytest.approx(wanted, rel=1e-7, abs=1e-9), name

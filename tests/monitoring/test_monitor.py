@@ -241,7 +241,7 @@ def test_a_region_of_numbers_or_a_label_is_named():
 
     alarm = alarm_of(np.where((mass > 80) & late, 2 * z, z))
     assert (alarm.kind, alarm.column) == ("region", "mass")
-    low = float(re.search(r"mass above ([\d.]+)", alarm.region)[1])
+    low = float(re.search(r"mass ≥ ([\d.]+)$", alarm.region)[1])
     assert 65 < low < 92
     alarm = alarm_of(np.where((phase == "solid") & late, z / 2, z))
     assert (alarm.kind, alarm.region) == ("region", "phase = solid")

@@ -9,7 +9,6 @@ from scipy import special
 
 from .._support.checks import Floats
 from .._support.weighting import WeightLine, ones_if_none
-from ..predictions.ordering import order_of
 
 LEAST_DF = 0.1
 MOST_DF = 1000.0  # Student's t with more is normal
@@ -182,7 +181,7 @@ def _representative(values: Floats, weights: Floats | None) -> Floats:
     if weights is None:
         rows = ((np.arange(n) + 0.5) * (values.size / n)).astype(np.int64)
         return np.asarray(np.sort(values)[rows])
-    order = order_of(values)
+    order = np.argsort(values, kind="stable")  # of itself alone
     line = WeightLine(weights[order])
     middles = (np.arange(n) + 0.5) / n * line.total
     return np.asarray(values[order[line.reaching(middles)]])

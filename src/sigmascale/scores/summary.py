@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from .._support import numerals
-from .._support.checks import Floats, check_fraction
+from .._support.checks import Floats, check_fraction, for_order
 from .._support.render import Cells, Result
 from ..predictions.bins import bins_of, cut
 from ..predictions.predictions import Predictions, check_predictions
@@ -213,7 +213,9 @@ def _spearman(p: Predictions, confidence: float) -> Estimate | None:
 
 def _ranks(values: Floats) -> Floats:
     """Return the ranks of numbers; equal ones have the mean of theirs."""
-    _, code, counts = np.unique(values, return_inverse=True, return_counts=True)
+    # rounded
+    found = np.unique(for_order(values), return_inverse=True, return_counts=True)
+    _, code, counts = found
     last_rank = np.cumsum(counts)
     mean_rank = last_rank - (counts - 1) / 2
     return np.asarray(mean_rank[code])
