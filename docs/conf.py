@@ -73,7 +73,7 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"*": []}  # only folders have pages below
+html_sidebars = {"*": [], "tutorials/*": []}  # the reference alone has many pages
 html_theme_options = {
     "header_links_before_dropdown": 5,
     "navbar_align": "left",

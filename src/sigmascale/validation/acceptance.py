@@ -41,7 +41,7 @@ class Acceptance(Result):
     limit, share, confidence : float
         What was asked: at most this share of errors is larger than the limit.
     ranking : {"u", "risk"}
-        What rows are ranked by: u, or P(|error| > limit) of their distributions.
+        What rows are ranked by: u, or ``P(|error| > limit)`` of their distributions.
     up_to : float or None
         The largest u, or risk, that is accepted; None if none can be.
     kept : float
@@ -131,7 +131,7 @@ def accept(
 
     Among rows with a u up to that, at most a share of errors is larger than the limit,
     with the confidence asked for. Rows that have distributions are ranked by
-    P(|error| > limit) in place of u.
+    ``P(|error| > limit)`` in place of u.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class DecidingRows(Result):
     rows : tuple of int
         The positions of the largest, as rows came, the largest first.
     abs_z : tuple of float
-        Their |z|.
+        Their absolute z-scores.
     """
 
     share_of_rows: float
