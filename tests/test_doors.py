@@ -163,7 +163,7 @@ def test_every_door_gives_every_scaling_the_same_rows(sigmascale):
     for door, frame in frames_of(TABLE):
         rows = rows_of(frame, columns)
         assert len(rows) == N, door
-        fits["boosted"] = ss.Recalibrator().fit(rows)
+        fits["boosted"] = ss.Recalibrator(ss.BoostedScaling()).fit(rows)
         for name, r in fits.items():
             close(np.sort(r.predict(rows)), np.sort(expected[name]), (door, name))
             applied = ss.frames.apply(r, frame)

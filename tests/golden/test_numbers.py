@@ -149,6 +149,7 @@ SCALINGS = {
 }
 OPTIONS = {
     "normal": {"distribution": "normal"},
+    "normal, bounded": {"distribution": "normal", "bounds": (-1, 2)},
     "held out": {"hold_out": 0.4},
     "constant": {"bias": "constant"},
     "trees": {"bias": "auto"},
@@ -165,6 +166,7 @@ def of_fit(r, p, new):
     said = [q.y_std, len(r.cautions_), d.crps(q.target) if not q.is_vector else 0]
     if q.is_vector:
         said += [d.radius(0.5), d.radius(0.9), d.energy_score(q.target)]
+        said += [d.sample(3, rng=0)]
     else:
         said += [q.y_pred, d.mean, d.std, d.pit(q.target), d.sample(3, rng=0)]
         said += [d.interval(level) for level in (0.5, 0.9, 0.97)]
@@ -247,6 +249,11 @@ def watched():
         groups=lambda rng, n: np.arange(n) // 3,
     )
     yield "groups", ss.Monitor(by_mass).update(later)
+    half_lowest = [
+        p._with(columns=(p.columns[0], np.maximum(p.columns[1], 0.0), p.columns[2]))
+        for p in (rows(500, 45), rows(900, 46))
+    ]
+    yield "many lowest values", ss.Monitor(half_lowest[0]).update(half_lowest[1])
     of_vectors = [rows(400, 40 + k, vectors=True, only=["kind"]) for k in range(2)]
     yield "vectors", ss.Monitor(of_vectors[0]).update(of_vectors[1])
 

@@ -78,8 +78,9 @@ def test_weighted_rows_whose_z_tie_have_the_same_intervals_in_every_unit(options
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n = int(rng.choice([39, 60, 90]))
-        error = rng.integers(-4, 5, n).astype(float)
-        u = rng.integers(1, 4, n).astype(float)
+        most = 4 if seed % 2 else 25  # many ties, or few
+        error = rng.integers(-most, most + 1, n).astype(float)
+        u = rng.integers(1, 4 + most // 10, n).astype(float)
         weights = np.round(rng.uniform(0.1, 3, n), 2)
         wanted, scale = intervals(error, u, weights, 1.0, **options)
         for unit in (1e-12, 1e-3, 96.4853):

@@ -155,3 +155,12 @@ def test_ties_are_counted_as_the_intervals_that_were_given_have_held_them():
         assert round(n * follower.missed, 6) == n_missed
         whole = ss.Follower(r, coverage).update(p.take(slice(500, None)))
         assert whole.log_stretch == follower.log_stretch
+        assert f"held {1 - n_missed / n:.3g}" in follower.words
+
+
+def test_a_group_whose_errors_lie_on_the_limits_is_held():
+    r = recalibrator()
+    one = ss.Predictions(y_std=[1.0], error=[0.0])
+    low, high = r.apply(one).distributions.interval(0.9)[0]
+    p = ss.Predictions(y_std=np.ones(3), error=[low, 0, high], groups=np.zeros(3))
+    assert ss.Follower(r, 0.9).update(p).missed == 0

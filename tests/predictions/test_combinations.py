@@ -141,7 +141,7 @@ def test_what_cannot_be_answered_names_the_remedy():
     grouped_alone = ss.Predictions([1.0, 2.0], [0.3, 0.4], groups=[0, 1])
     for combine, remedy in (
         (lambda: p.combined([[1, 1]]), "rho=0"),
-        (lambda: grouped_alone.combined([[1, 1]]), r"out_of_fold_"),
+        (lambda: grouped_alone.combined([[1, 1]]), r"group_correlation_"),
         (lambda: p.combined([[1, 1]], rho=0.5), "groups"),
         (lambda: p.combined([[1, 1, 1]], rho=0), "column for each of 2 rows"),
         (lambda: p.combined([[0, 0]], rho=0), "coefficient in each"),

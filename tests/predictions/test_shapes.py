@@ -392,3 +392,7 @@ def test_pictures_of_atoms_are_flat_as_their_errors_are_drawn_within_them():
     assert np.abs(histogram.density - 1).max() < 0.2
     of_values = np.histogram(ss.Distributions.normal(p).pit(p.y_true), 10, (0, 1))[0]
     assert np.abs(of_values / 400 - 1).max() > 0.3  # the middles of steps
+
+
+def test_rows_with_shapes_plan_like_others():
+    assert ss.rows_needed(rain(300), tolerance=3.0) > 0

@@ -12,7 +12,7 @@ from sigmascale.scores.intervals import (
     size_interval,
     within_groups,
 )
-from sigmascale.scores.student import StudentProfile, fit_student
+from sigmascale.scores.student import DF, StudentProfile, fit_student
 
 
 def pareto_groups(rng, n_groups):
@@ -166,6 +166,10 @@ def test_errors_of_exactly_0_say_nothing_of_tails_and_make_means_smaller():
     np.testing.assert_allclose(half_zero.loss, alone.loss, rtol=1e-12, atol=1e-12)
     assert half_zero.upper(0.95) == pytest.approx(alone.upper(0.95) / 2, rel=1e-12)
     assert half_zero.heaviest == alone.heaviest
+    # tails count down to the heaviest that is allowed, and with it
+    k = int(np.flatnonzero(alone.loss <= 1.0)[0])
+    with_it, without = (alone.upper(0.95, 1.0, least) for least in DF[k : k + 2])
+    assert with_it > without
     few = np.concatenate([z2[:4], np.zeros(80)])
     assert StudentProfile.of(few, 84.0) is None
     assert StudentProfile.of(np.append(few, 1.0), 85.0) is not None

@@ -342,6 +342,7 @@ def test_labels_too_rare_to_test_alone_never_pass():
     assert left.result == "inconclusive"
     assert left.note == "rare labels"
     assert left.note_share == pytest.approx(0.25)
+    assert tested(500, 15, 3.0).result == "FAIL"
 
 
 def test_a_flag_is_told_by_its_value():
@@ -544,6 +545,18 @@ def test_rows_that_decide_are_named_as_they_came():
     z2 = np.sort(z**2)
     assert found.share_of_z2 == pytest.approx(z2[-30:].sum() / z2.sum())
     assert ss.validate(rows()).rows_that_decide is None
+
+
+def test_a_few_enormous_errors_never_make_u_look_better():
+    u, x, z = columns(1000, np.random.default_rng(14))
+    z = 1.5 * z
+    without = ss.validate(ss.Predictions(error=u * z, y_std=u, features=x))
+    z[:2] = (200, -300)
+    with quiet():
+        v = ss.validate(ss.Predictions(error=u * z, y_std=u, features=x))
+    low = without.checks["calibration"].all_rows.low
+    assert low > 1.35
+    assert v.checks["calibration"].all_rows.low > 0.85 * low
 
 
 def test_checks_are_a_table_and_plain_data(alloy):

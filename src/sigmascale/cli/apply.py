@@ -47,6 +47,11 @@ class Apply(UncertaintyRoles, Reading):
     quantiles: tuple[float, ...] = option(
         "add quantiles at these levels: 0.05,0.5,0.95", "LEVELS", (), common=True
     )
+    explain: bool = option(
+        "add why: the factors of u by column, and whether a row lies inside",
+        default=False,
+        common=True,
+    )
     name: str | None = option(
         "the new column, and how others begin", "COLUMN", common=True
     )
@@ -119,6 +124,11 @@ class Apply(UncertaintyRoles, Reading):
 
         # new columns, by the names that they will have
         endings = ("", "_low", "_high", *(f"_q{p:g}" for p in self.quantiles))
+        if self.explain:
+            in_fit = [
+                recalibrator.names_[k] for k in sorted(recalibrator.scale_.columns)
+            ]
+            endings += ("_typical", *(f"_by_{column}" for column in in_fit), "_inside")
         new = [(f"{u}{ending}", f"{u}{ending}") for ending in endings]
         prediction = None
         if schema.prediction is not None:
@@ -152,6 +162,7 @@ class Apply(UncertaintyRoles, Reading):
             shape=shape,
             quantiles=self.quantiles,
             coverage=self.coverage,
+            explain=self.explain,
             name=u,
         )
 

@@ -66,6 +66,10 @@ class Check(Roles, Reading):
     tolerate: Literal["inconclusive", "FAIL"] | None = option(
         "exit with 0 also for this result: inconclusive, or FAIL", "RESULT"
     )
+    accept_limit: float | None = option(
+        "up to which u are errors no larger than this?", "NUMBER"
+    )
+    accept_share: float = option("but for this share of them", "SHARE", 0.05)
     cost: bool = option(
         "what recalibration would gain in CRPS, cross-validated", default=False
     )
@@ -113,6 +117,13 @@ class Check(Roles, Reading):
                 state = over_time(v.rows, confidence=self.confidence).state
             told["time"] = state.to_dict()
             words.append(wrapped(f"{'Time':<{TOPIC}}{state.words}"))
+        if self.accept_limit is not None:
+            from ..validation.acceptance import accept
+
+            asked = {"limit": self.accept_limit, "share": self.accept_share}
+            accepted = accept(v.rows, **asked, confidence=self.confidence)
+            told["acceptance"] = accepted.to_dict()
+            words += ["", str(accepted)]
         if self.scores:
             words += ["", str(v.scores)]
 

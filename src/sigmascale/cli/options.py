@@ -40,6 +40,7 @@ COMMANDS = [
     "check",
     "fit",
     "apply",
+    "combine",
     "compare",
     "watch",
     "verify",

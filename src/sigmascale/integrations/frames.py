@@ -109,6 +109,7 @@ def apply(
     shape: Mapping[str, float] | None = None,
     quantiles: Sequence[float] = (),
     coverage: float | None = None,
+    explain: bool = False,
     name: str | None = None,
     connection: Any = None,
 ) -> Any:
@@ -145,6 +146,10 @@ def apply(
     coverage : float, optional
         Coverage of a central interval, which becomes two columns: `name` with "_low"
         and "_high"; of vectors, one: `name` with "_radius".
+    explain : bool, default False
+        Why u is as large as it is, as :meth:`sigmascale.Recalibrator.explain` says it:
+        the typical u becomes a column, and the factor of u and of each feature that
+        the scale depends on; and whether a row lies inside the range of those fitted.
     name : str, optional
         The new column of uncertainties; by default the name of the old one with
         "_recalibrated". Columns of these names are replaced.
@@ -202,6 +207,7 @@ def apply(
         shape=dict(shape or {}),
         quantiles=tuple(quantiles),
         coverage=coverage,
+        explain=explain,
         name=f"{columns[0]}{RECALIBRATED}" if name is None else name,
         tally=Tally(recalibrator, is_whole=in_memory),
         has_many_rows=not in_memory or len(table) >= MANY_FOR_TABLES,
@@ -409,6 +415,8 @@ class _Batches:
         Levels.
     coverage : float or None
         Coverage.
+    explain : bool
+        Whether factors of u are written.
     name : str
         The new column of uncertainties.
     tally : Tally
@@ -424,6 +432,7 @@ class _Batches:
     shape: dict[str, float]
     quantiles: tuple[float, ...]
     coverage: float | None
+    explain: bool
     name: str
     tally: Tally
     has_many_rows: bool
@@ -455,7 +464,17 @@ class _Batches:
             is_vector = self.recalibrator.distribution_.dim is not None
             ends = ["radius"] if is_vector else ["low", "high"]
             names += [f"{self.name}_{end}" for end in ends]
+        if self.explain:
+            names += [f"{self.name}_typical"]
+            in_fit = self.recalibrator.names_
+            names += [f"{self.name}_by_{in_fit[k]}" for k in self._explained]
+            names += [f"{self.name}_inside"]
         return names
+
+    @cached_property
+    def _explained(self) -> list[int]:
+        """The columns that the scale depends on, which have a factor each."""
+        return sorted(self.recalibrator.scale_.columns)
 
     @cached_property
     def _evaluated(self) -> Recalibrator:
@@ -610,6 +629,11 @@ class _Batches:
                 values.extend(distributions.interval(self.coverage).T)
             elif self.coverage is not None:
                 values.append(distributions.radius(self.coverage))
+            if self.explain:
+                why = self.recalibrator.explain(rows)
+                values.append(np.full(u.size, why.typical))
+                values.extend(why.factors[:, self._explained].T)
+                values.append(why.inside)
         return np.array(values)
 
 

@@ -31,6 +31,7 @@ from .._support.checks import (
     check_fraction,
     check_numbers,
     is_real,
+    need,
 )
 from .._support.notices import warn
 from .._support.numerals import factor, lower, upper
@@ -42,6 +43,7 @@ from .predictions import Predictions, check_predictions
 # Below 30 groups, limits of ρ hold in 0.73 to 0.87 of simulated sets in place of 0.95
 # (12 groups, normal and t(4), equal and unequal scales); from 50 on in 0.83 to 0.99.
 FEW_GROUPS = 30
+MANY_GROUPS = 2000  # whose estimate is normal
 N_DRAWS = 1000  # of groups with replacement: limits move by 0.01 from draw to draw
 N_FITS = 200  # of totals drawn again, each of which is a fit
 LEAST_VARIANCE = 1e-4  # of that in quadrature: what ρ = 1 would cancel to 0
@@ -70,6 +72,21 @@ class GroupCorrelation(Result):
     factor: float
     n_groups: int
     confidence: float
+
+    @classmethod
+    def of(
+        cls,
+        rho: float,
+        low: float,
+        high: float,
+        factor: float,
+        n_groups: float,
+        confidence: float,
+    ) -> GroupCorrelation:
+        """Return what a file holds, if it is a correlation."""
+        is_right = 0 <= low <= rho <= high <= 1 and factor > 0 <= n_groups
+        need(is_right, "group_correlation", "lie between its limits", rho)
+        return cls(rho, low, high, factor, int(n_groups), confidence)
 
     def _cells(self) -> Cells:
         head = f"estimate [{numerals.level(self.confidence)} limits]"
@@ -140,22 +157,34 @@ def group_correlation(
     if C is not None:
         return _of_totals(p, C, y_true, error, confidence, generator)
 
+    return correlation_of(p.errors, p.y_std, p.groups, p.weights, confidence, generator)
+
+
+def correlation_of(
+    error: Floats,
+    u: Floats,
+    groups: Ints,
+    weights: Floats | None,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> GroupCorrelation:
+    """Return the correlation within groups of what is known to be right."""
     # sums of z in each group, with mean square 1; of vectors, of each component
-    z = p.errors.reshape(p.n_rows, -1).T / p.y_std  # z[component, row]
-    w = np.ones(p.n_rows) if p.weights is None else p.weights
+    z = error.reshape(u.size, -1).T / u  # z[component, row]
+    w = np.ones(u.size) if weights is None else weights
     mean_square = float((w * z**2).sum() / (w.sum() * len(z)))
     if not mean_square:
         msg = "All errors are 0, so that nothing is known of their correlation."
         raise InvalidInputError(msg, "no-errors")
-    n_groups = int(p.groups.max()) + 1
+    n_groups = int(groups.max()) + 1
     products = np.zeros(n_groups)  # 2 Σ z z' of the pairs of each group
     for x in z:
-        products += np.bincount(p.groups, w * x, n_groups) ** 2
-        products -= np.bincount(p.groups, (w * x) ** 2, n_groups)
+        products += np.bincount(groups, w * x, n_groups) ** 2
+        products -= np.bincount(groups, (w * x) ** 2, n_groups)
     products /= mean_square * len(z)
-    size = np.bincount(p.groups, w, n_groups)
-    pairs = size**2 - np.bincount(p.groups, w**2, n_groups)
-    has_pairs = pairs > 0
+    size = np.bincount(groups, w, n_groups)
+    pairs = size**2 - np.bincount(groups, w**2, n_groups)
+    has_pairs = np.bincount(groups, minlength=n_groups) > 1
     if not has_pairs.any():
         msg = (
             "`groups` must have more than one row: of single rows nothing is known of "
@@ -163,12 +192,18 @@ def group_correlation(
         )
         raise InvalidInputError(msg, "no-groups")
 
-    # ρ, and what it would be in groups drawn again
+    # ρ, and what it would be in groups drawn again; of many, by their variance
     products, pairs = products[has_pairs], pairs[has_pairs]
-    n_groups = len(pairs)
-    counts = generator.multinomial(n_groups, np.full(n_groups, 1 / n_groups), N_DRAWS)
-    drawn = (counts @ products) / np.maximum(counts @ pairs, 1e-300)
     rho = float(products.sum() / pairs.sum())
+    generator = np.random.default_rng(0) if rng is None else rng
+    n_groups = len(pairs)
+    if n_groups > MANY_GROUPS:
+        noise = np.sqrt(((products - rho * pairs) ** 2).sum()) / pairs.sum()
+        drawn = rho + noise * generator.normal(size=N_DRAWS)
+    else:
+        share = np.full(n_groups, 1 / n_groups)
+        counts = generator.multinomial(n_groups, share, N_DRAWS)
+        drawn = (counts @ products) / (counts @ pairs)
     return _limited(rho, drawn, 1.0, n_groups, confidence)
 
 
@@ -208,7 +243,7 @@ def _of_totals(
         )
         raise InvalidInputError(msg)
     squares = np.atleast_2d(e.T**2).mean(axis=0)
-    quadrature, together = _variances(matrix, p)
+    quadrature, together = _variances(matrix, p.y_std, p.groups)
 
     def fitted(rows: Ints) -> tuple[float, float]:
         """Return ρ and the factor that maximise the likelihood of some totals."""
@@ -233,13 +268,26 @@ def _of_totals(
     return _limited(rho, drawn, factor, n_totals, confidence)
 
 
-def _variances(matrix: Any, p: Predictions) -> tuple[Floats, Floats]:
+def _mean_and_std(p: Predictions) -> tuple[Floats | None, Floats]:
+    """Return what each row adds: of rows with a shape, their mean and spread."""
+    if p.shape is None:
+        return p.y_pred, p.y_std
+    if p.distributions is None:
+        msg = (
+            "Rows with shapes are added up by the means of their distributions: pass "
+            "r.apply(p), or make them with shape=False."
+        )
+        raise InvalidInputError(msg, "shapes")
+    return p.distributions.mean, p.distributions.std
+
+
+def _variances(matrix: Any, u: Floats, groups: Ints | None) -> tuple[Floats, Floats]:
     """Return the variances of combinations for ρ = 0 and ρ = 1."""
-    scaled = matrix.multiply(p.y_std[None, :]).tocsr()
+    scaled = matrix.multiply(u[None, :]).tocsr()
     quadrature = np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel()
-    if p.groups is None:
+    if groups is None:
         return quadrature, quadrature
-    of_group = sparse.csr_matrix((np.ones(p.n_rows), (np.arange(p.n_rows), p.groups)))
+    of_group = sparse.csr_matrix((np.ones(u.size), (np.arange(u.size), groups)))
     sums = scaled @ of_group
     return quadrature, np.asarray(sums.multiply(sums).sum(axis=1)).ravel()
 
@@ -328,7 +376,8 @@ def combined(
 ) -> dict[str, Any]:
     """Return the arguments of the Predictions of combinations."""
     correlation = _correlation(p, rho)
-    quadrature, together = _variances(matrix, p)
+    y_pred, u = _mean_and_std(p)
+    quadrature, together = _variances(matrix, u, p.groups)
 
     # below 30 groups the limit of ρ that makes each uncertainty larger
     at = np.full(len(quadrature), correlation.rho)
@@ -345,12 +394,12 @@ def combined(
     variance = np.maximum(variance, LEAST_VARIANCE * quadrature)
 
     fields: dict[str, Any] = {"y_std": correlation.factor * np.sqrt(variance)}
-    if p.y_pred is not None:
-        fields["y_pred"] = matrix @ p.y_pred
+    if y_pred is not None:
+        fields["y_pred"] = matrix @ y_pred
         if y_true is not None:
             fields["y_true"] = y_true
         elif p.error is not None:
-            fields["y_true"] = fields["y_pred"] + matrix @ p.residual
+            fields["y_true"] = matrix @ p.target
     elif p.error is not None:
         fields["error"] = matrix @ p.error
 
@@ -375,8 +424,8 @@ def _correlation(p: Predictions, rho: Any) -> GroupCorrelation:
         if p.error is None:
             msg = (
                 "`rho` must be given where errors are not known: pass "
-                "rho=r.out_of_fold_ of a recalibrator that was fitted with groups, or "
-                "a number from 0 (quadrature) to 1 (adding up)."
+                "rho=r.group_correlation_ of a recalibrator that was fitted with "
+                "groups, or a number from 0 (quadrature) to 1 (adding up)."
             )
             raise InvalidInputError(msg, "no-errors")
         return group_correlation(p)

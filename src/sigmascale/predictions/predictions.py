@@ -876,8 +876,9 @@ class Predictions:
             With `by`, means in place of sums.
         rho : float, Predictions or GroupCorrelation, optional
             The correlation ρ of z-scores within groups: 0 adds in quadrature, 1 adds
-            uncertainties up. Of rows with groups and known errors, such as
-            ``r.out_of_fold_``, it is learned; by default of these rows themselves.
+            uncertainties up. ``r.group_correlation_`` is that of a recalibrator that
+            was fitted with groups; of Predictions with groups and known errors it is
+            learned, and by default of these rows themselves.
         y_true : array-like of shape (m,), optional
             The true values of the combinations, where those of rows are not known.
 

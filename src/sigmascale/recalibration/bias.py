@@ -12,7 +12,13 @@ from .._support.numerals import number
 from .._support.weighting import mean_of, weights_of
 from ..predictions.predictions import Predictions
 from .additive import Additive, Base
-from .folds import N_FOLDS, fold_numbers, make_folds, simplest, standard_error
+from .folds import (
+    fold_numbers,
+    make_folds,
+    number_of_folds,
+    simplest,
+    standard_error,
+)
 from .scalings.axes import codes_of, quantile_axes
 from .scalings.boosted import boosted_map
 from .scalings.linear import linear_base
@@ -150,7 +156,7 @@ def _trees_of_bias(
     axes = quantile_axes(rows, 64, least_rows=1, most_labels=254, by_group=True)
     boosted = boost(
         axes,
-        np.column_stack(codes_of(axes, rows)),
+        np.column_stack(codes_of(axes, rows)).astype(np.int16),
         z - centre,
         fold,
         rows.weights,
@@ -196,4 +202,4 @@ def _folds(rows: Predictions, size: Floats, seed: int) -> Ints:
         place = first_place[rows.groups]
     # equal places stay together
     rank = np.searchsorted(np.sort(place), place)  # whole numbers
-    return np.asarray(rank * N_FOLDS // rows.n_rows)
+    return np.asarray(rank * number_of_folds(rows.n_rows) // rows.n_rows)

@@ -226,7 +226,7 @@ class FittedRows:
                 is_beyond = (x < quantiles[0]) | (x > quantiles[-1])
                 is_inside &= ~is_beyond
         for position, labels in enumerate(self.labels):
-            if labels:
+            if labels and p.categories[position] is not None:
                 known = set(labels)
                 found = p.labels(position)
                 is_known = np.array([label in known for label in found.labels])

@@ -20,11 +20,19 @@ if TYPE_CHECKING:
     from ..predictions.predictions import Predictions
 
 N_FOLDS = 5
+# Three from so many rows on take 0.6 to 0.7 of the time, and cost 0.01 % of CRPS there.
+MANY_ROWS = 30_000
+N_FOLDS_OF_MANY = 3
 SAME_LOSS = 1e-9  # share of a mean loss; what differs by less is the same
 _Name = TypeVar("_Name")
 
 
-def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) -> Ints:
+def number_of_folds(n_rows: int) -> int:
+    """Return into how many folds so many rows are dealt."""
+    return N_FOLDS if n_rows < MANY_ROWS else N_FOLDS_OF_MANY
+
+
+def make_folds(size: Floats, p: Predictions, seed: int) -> Ints:
     """Return the fold of each row, of rows in canonical order.
 
     Rows are dealt out in the order of `size`, so that each fold gets its share of the
@@ -32,6 +40,7 @@ def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) 
     fold. Weights do not matter.
     """
     rng = np.random.default_rng(seed)
+    n_folds = number_of_folds(p.n_rows)
     if p.groups is None:
         return _dealt_rows(size, n_folds, rng)
     group = in_order_of_appearance(p.groups)

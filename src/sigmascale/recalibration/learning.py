@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ..predictions.combinations import GroupCorrelation, correlation_of
 from ..predictions.diagnostics import informative
 from ..predictions.predictions import Predictions
 from .additive import Additive
@@ -82,6 +83,8 @@ class Fitted:
         How much of the shapes of rows is kept, if they have some.
     unseen : Unseen
         The rows that tell the distribution, as fits without them see them.
+    correlation : GroupCorrelation or None
+        That of z within groups, if there are some.
     bias_words : str
         What was done about the bias.
     cautions : tuple of str
@@ -94,6 +97,7 @@ class Fitted:
     parts: Parts | None
     shape_kept: float | None
     unseen: Unseen
+    correlation: GroupCorrelation | None
     bias_words: str
     cautions: tuple[str, ...]
 
@@ -148,6 +152,10 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         told = scale_held_out(witnesses, learned, seed)
     unbiased = None if bias is None else errors
     unseen = Unseen(told.scale, told.fold.astype(np.int8), unbiased, which_held_out)
+    groups = witnesses.groups
+    correlation = None
+    if is_known and groups is not None and np.bincount(groups).max() > 1:
+        correlation = correlation_of(errors, told.scale, groups, witnesses.weights)
 
     # the distribution of z; normal, where errors do not tell it, or shall not
     distribution = ZDistribution(dim=rows.components)
@@ -169,6 +177,7 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         parts,
         shape_kept,
         unseen,
+        correlation,
         bias_words,
         cautions,
     )

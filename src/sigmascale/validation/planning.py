@@ -197,6 +197,5 @@ def _right(p: Predictions, n: int, rng: np.random.Generator) -> Predictions:
         z = z[..., rng.permutation(rows.n_rows)]
     error = (z * rows.y_std).T
     groups = None if p.groups is None else group
-    return rows._with(
-        error=error, y_true=None, y_pred=None, distributions=None, groups=groups
-    )
+    unknown = dict.fromkeys(("y_true", "y_pred", "distributions", "shape"))
+    return rows._with(error=error, groups=groups, **unknown)

@@ -194,7 +194,7 @@ class Regions:
 
 def cumulative(by_cell: Any) -> Any:
     """Return cumulative sums along the first axis, which begin with 0."""
-    total = np.zeros((len(by_cell) + 1, *by_cell.shape[1:]))
+    total = np.zeros((len(by_cell) + 1, *by_cell.shape[1:]), by_cell.dtype)
     np.cumsum(by_cell, axis=0, out=total[1:])
     return total
 

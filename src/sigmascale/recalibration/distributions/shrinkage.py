@@ -20,6 +20,7 @@ from scipy import special
 
 from ..._support.checks import Floats, Ints
 from ..._support.weighting import levels_of_rows, ones_if_none
+from ...predictions.ordering import ascending
 
 MANY_ROWS = 10_000  # beyond which a table is taken as it is
 LEAST_GROUPS = 10  # fewer do not tell what is noise
@@ -28,9 +29,11 @@ PSEUDO_ROWS = 50.0  # that a table has at least
 # same at 60 and at 250 rows
 DISTANCE_OF_NORMAL = 0.176
 ATOM = 0.05  # share of rows that are all the same, which no normal distribution has
+SAME_VALUE = 1e-9  # of the largest z: what differs by less differs by rounding
 LEAST_WIDTH = 1e-3  # of the root mean square; what is narrower is nearly an atom
 # Newton's method
 MOST_STEPS = 50
+SURE_STEP = 1e-4  # shorter ones need not lower the loss, which hardly moves
 SETTLED = 1e-12
 
 
@@ -45,11 +48,13 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     """
     w = ones_if_none(weights, z.size)
     n = float(w.sum())
-    are_few_groups = groups is not None and np.unique(groups).size < LEAST_GROUPS
-    if n >= MANY_ROWS or are_few_groups:
+    n_groups = z.size if groups is None else np.count_nonzero(np.bincount(groups))
+    if n >= MANY_ROWS or n_groups < LEAST_GROUPS:
         return z
-    _, value_of_row = np.unique(z, return_inverse=True)
-    if np.bincount(value_of_row, w).max() > max(1, ATOM * n):
+    order, ordered = ascending(z)
+    differ = np.diff(ordered) > SAME_VALUE * np.abs(ordered).max()
+    value_of_row = np.append(0, np.cumsum(differ))
+    if np.bincount(value_of_row, w[order]).max() > max(1, ATOM * n):
         return z  # as many errors are exactly 0, and must stay so
     fitted = _fitted_normal(z, w)
     if fitted is None:
@@ -58,8 +63,7 @@ def drawn_to_normal(z: Floats, weights: Floats | None, groups: Ints | None) -> F
     error = _standard_errors(influence, w, groups)
 
     # the shape: pseudo-rows of the distance that is no chance
-    order = np.argsort(z, kind="stable")
-    x = (z[order] - middle) / width
+    x = (ordered - middle) / width
     levels = levels_of_rows(z.size, None if weights is None else w[order])
     distance = _distance_to_normal(x, w[order])
     own_share = max(1e-3, 1 - DISTANCE_OF_NORMAL / distance)
@@ -114,7 +118,7 @@ def _fitted_normal(z: Floats, w: Floats) -> tuple[float, float, Floats] | None:
         step[1] = np.clip(step[1], -1, 1)
         while True:
             tried = at(m - step[0], log_s - step[1])
-            if tried[0] <= loss or np.abs(step).max() < SETTLED:
+            if tried[0] <= loss or np.abs(step).max() < SURE_STEP:
                 break
             step = step / 2
         m -= float(step[0])
@@ -151,7 +155,7 @@ def _mixed(x: Floats, levels: Floats, n: float, pseudo_rows: float) -> Floats:
     normal = special.ndtri(levels)
     values = np.concatenate([x, normal])
     of_rows = np.concatenate([levels, np.interp(normal, x, levels, left=0, right=1)])
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values, kind="stable")  # of itself alone
     values = values[order]
     probability = n * of_rows[order] + pseudo_rows * special.ndtr(values)
     probability = np.maximum.accumulate(probability / (n + pseudo_rows))

@@ -20,7 +20,7 @@ from ..._support.weighting import mean_of, ones_if_none
 from ...exceptions import InvalidInputError
 from ...predictions.predictions import Predictions
 from ..additive import Additive, Axis, Base, Table, merged, trimmed
-from ..folds import N_FOLDS, make_folds, standard_error
+from ..folds import make_folds, standard_error
 from .axes import codes_of, quantile_axes
 from .linear import linear_base
 from .outlier_caps import LEAST_RATIO, largest_counted
@@ -117,9 +117,9 @@ class BoostedScaling(Scaling):
         # a line, or a line times a power of u
         line = linear_base(rows, subtract=False)
         z2_of_line = (np.sqrt(rows.squared_error) / line(rows.y_std)) ** 2
-        sizes = _ratios(z2_of_line, weights)
-        fold = make_folds(sizes, rows, options["random_state"], N_FOLDS)
+        fold = make_folds(_ratios(z2_of_line, weights), rows, options["random_state"])
         base = line_or_power(rows, line, z2_of_line, fold)
+        del z2_of_line  # of many rows, each column counts
 
         # what it leaves of the squared z-scores, as ratios of mean 1
         start = base(rows.y_std)
@@ -128,7 +128,7 @@ class BoostedScaling(Scaling):
 
         # the logarithm of their mean, as a function of all columns
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=self.MOST_LABELS)
-        codes = np.column_stack(codes_of(axes, rows))
+        codes: Any = np.column_stack(codes_of(axes, rows)).astype(np.int16)
         cap = largest_counted(ratio, weights)
         learn = partial(
             boost, y=ratio, fold=fold, weights=weights, loss="gamma", cap=cap, **options

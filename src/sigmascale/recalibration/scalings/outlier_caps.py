@@ -40,4 +40,7 @@ def largest_ratio(z2: Floats, weights: Floats | None) -> float:
 
 def slowly_beyond(ratio: Floats, cap: float) -> Floats:
     """Return ratios up to a cap, which grow as their logarithm beyond."""
-    return np.minimum(ratio, cap) + cap * np.log(np.maximum(ratio, cap) / cap)
+    slowly = np.minimum(ratio, cap)
+    beyond = np.flatnonzero(ratio > cap)
+    slowly[beyond] += cap * np.log(ratio[beyond] / cap)
+    return slowly

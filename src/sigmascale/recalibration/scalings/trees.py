@@ -7,6 +7,7 @@ trees is a sum of tables, one for each set of columns that some leaf depends on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -19,11 +20,14 @@ from ..._support.numerals import number
 from ..._support.weighting import mean_of, weights_of
 from ...predictions.ordering import order_of
 from ..additive import Axis, Table, distinct, merged
-from ..folds import fold_numbers
+from ..folds import MANY_ROWS, fold_numbers
 from .outlier_caps import slowly_beyond
 
 PATIENCE = 20  # trees without improvement before growing stops
 STEP = 30  # trees that are grown at a time
+STEP_OF_MANY = 5  # of many rows, which take memory for each of them
+ROWS_FOR_THREADS = 50_000  # for which each booster has a thread of its own
+ROWS_FOR_OPENMP = 200_000  # and for which these share the other cores
 ROWS_TO_SPLIT = 40  # fewer are not split
 # Of the gain out of fold without which there are no trees: of 40 sets of 800 rows and 2
 # features that tell nothing, 6 grow some; with 0, 16 (test_decisions.py).
@@ -115,21 +119,21 @@ def boost(
     best_out = nothing
     best_losses = losses_of_nothing
 
-    # threads that wait for each other on a busy machine take forty times as long
-    with _threads().limit(limits=1, user_api="openmp"):
-        boosters = []
-        folds = fold_numbers(fold)
-        if len(folds) > 1 and y.size >= ROWS_TO_SPLIT:
-            for k in folds:
-                booster = _Booster(axes, codes, y, weights, fold == k, cap, options)
-                boosters.append(booster)
+    boosters = []
+    folds = fold_numbers(fold)
+    if len(folds) > 1 and y.size >= ROWS_TO_SPLIT:
+        for k in folds:
+            booster = _Booster(axes, codes, y, weights, fold == k, cap, options)
+            boosters.append(booster)
+    step = STEP if y.size < MANY_ROWS else STEP_OF_MANY
 
-        # all grow in step: one that stopped by itself would have seen its fold
-        n_trees = 0
-        out = nothing
+    # all grow in step: one that stopped by itself would have seen its fold
+    n_trees = 0
+    out = nothing
+    with _Growers(len(boosters), y.size) as growers:
         while boosters and n_trees < max_trees and n_trees - n_best < PATIENCE:
-            n_more = min(STEP, max_trees - n_trees)
-            stages = [booster.grown(n_trees, n_more) for booster in boosters]
+            n_more = min(step, max_trees - n_trees)
+            stages = growers.grown(boosters, n_trees, n_more)
             for out_of_folds in zip(*stages, strict=True):
                 n_trees += 1
                 out = out.copy()
@@ -141,15 +145,63 @@ def boost(
                     best_out = out
                     best_losses = losses_of_out
 
-        # trees that gain too little are none
-        gain = losses_of_nothing - best_losses
-        mean_gain = mean_of(gain, weights)
-        spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
-        if not n_best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
-            return Boosted((), 0.0, nothing, 0, losses_of_nothing)
-        tables, constant = _tables_of(boosters, n_best)
+    # trees that gain too little are none
+    gain = losses_of_nothing - best_losses
+    mean_gain = mean_of(gain, weights)
+    spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
+    if not n_best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
+        return Boosted((), 0.0, nothing, 0, losses_of_nothing)
+    tables, constant = _tables_of(boosters, n_best)
+    with _threads().limit(limits=1, user_api="openmp"):
         _compare(boosters, n_best, tables, constant, codes)
     return Boosted(tables, constant, best_out, n_best, best_losses)
+
+
+class _Growers:
+    """Threads in which boosters grow: one for each of many rows, and else one for all.
+
+    Those of OpenMP wait for each other in a loop, and take forty times as long where
+    other processes use the cores. Few rows have none but one.
+    """
+
+    def __init__(self, n_boosters: int, n_rows: int) -> None:
+        n_threads = 1 if n_rows < ROWS_FOR_THREADS else _number_of_threads()
+        self.n_workers = max(1, min(n_boosters, n_threads))
+        self.n_each = 1  # threads of OpenMP
+        if n_rows >= ROWS_FOR_OPENMP:
+            self.n_each = max(1, n_threads // self.n_workers)
+
+    def __enter__(self) -> _Growers:
+        self._pool = None
+        if self.n_workers > 1:
+            self._pool = ThreadPoolExecutor(self.n_workers)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def grown(
+        self, boosters: list[_Booster], n_trees: int, more: int
+    ) -> list[list[Floats]]:
+        """Return, of each booster, the sums of trees after each of some more."""
+
+        def grow(booster: _Booster) -> list[Floats]:
+            # a limit is that of the thread that sets it
+            with _threads().limit(limits=self.n_each, user_api="openmp"):
+                return list(booster.grown(n_trees, more, self.n_each))
+
+        if self._pool is None:
+            return [grow(booster) for booster in boosters]
+        return list(self._pool.map(grow, boosters))
+
+
+def _number_of_threads() -> int:
+    """Return how many threads scikit-learn may use."""
+    from joblib import cpu_count
+
+    openmp = _threads().select(user_api="openmp").info()
+    return int(min([cpu_count(), *(library["num_threads"] for library in openmp)]))
 
 
 @cache
@@ -157,6 +209,7 @@ def _threads() -> Any:
     """Return what limits threads; to look for the libraries of a process takes long."""
     from threadpoolctl import ThreadpoolController
 
+    _growing_booster()  # whose library must be there to be found
     return ThreadpoolController()
 
 
@@ -246,9 +299,9 @@ class _Booster:
             _ranked(axis, codes[seen, j], counted[seen], w, prior, middle)
             for j, axis in enumerate(axes)
         ]
-        X = self.columns(codes)
-        self._seen = X[seen], counted[seen], w
-        self._X_out = X[self.out]
+        self._codes = codes
+        self._seen = np.empty(0), counted[seen], w
+        self._bins_out = np.empty(0, dtype=np.uint8)
         self._raw_out = np.empty(0)  # the sum of trees so far, for rows out of fold
         self.model = _growing_booster()(**options)
 
@@ -256,20 +309,29 @@ class _Booster:
         """Return codes as numbers that trees split."""
         return np.column_stack([rank[codes[:, j]] for j, rank in enumerate(self.ranks)])
 
-    def grown(self, n_trees: int, more: int) -> Iterator[Floats]:
+    def grown(self, n_trees: int, more: int, n_threads: int) -> Iterator[Floats]:
         """Grow more trees; yield the sum of trees for rows out of fold after each."""
         model = self.model
-        if not n_trees:  # the first fit cuts the bins that all others keep
-            model.set_params(max_iter=1).fit(*self._seen)
-            bins_out = model._bin_mapper.transform(self._X_out)
-            self._X_out = np.ascontiguousarray(bins_out)
-            self._raw_out = np.full(self.out.size, self.start)
+        if not n_trees:
+            self._begin()
         model.set_params(max_iter=n_trees + more).fit(*self._seen)
         missing_bin = model._bin_mapper.missing_values_bin_idx_
         for (tree,) in model._predictors[n_trees:]:
-            of_tree = tree.predict_binned(self._X_out, missing_bin, n_threads=1)
+            of_tree = tree.predict_binned(self._bins_out, missing_bin, n_threads)
             self._raw_out = self._raw_out + of_tree
             yield self._raw_out
+
+    def _begin(self) -> None:
+        """Cut the bins that all fits keep; none of these then reads the columns."""
+        is_seen = np.ones(len(self._codes), dtype=np.bool_)
+        is_seen[self.out] = False
+        X = self.columns(self._codes[is_seen])
+        _, counted, w = self._seen
+        self.model.set_params(max_iter=1).fit(X, counted, w)
+        self._seen = np.broadcast_to(0.0, X.shape), counted, w
+        bins_out = self.model._bin_mapper.transform(self.columns(self._codes[self.out]))
+        self._bins_out = np.ascontiguousarray(bins_out)
+        self._raw_out = np.full(self.out.size, self.start)
 
     @property
     def start(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -40,11 +41,9 @@ class Coverage(Question):
 
     def as_read(self, off: float) -> float:
         """Return the coverage of normal errors so much too large."""
-        return float(self.share_of(np.array(off)))
-
-    def share_of(self, off: Floats) -> Floats:
-        """Return the coverage of normal errors so much too large."""
-        return np.asarray(special.chdtr(self.dim, self.claimed * np.exp(-2 * off)))
+        return float(
+            special.chdtr(self.dim, self.claimed * math.exp(-2 * max(off, -300.0)))
+        )
 
     def off_of(self, share: Floats) -> Floats:
         """Return by ln of what factor normal errors are too large with a coverage."""

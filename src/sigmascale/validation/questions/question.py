@@ -158,6 +158,5 @@ def student_t(regions: Regions, level: Floats | float, *, is_moderated: bool) ->
     """Return the quantile of Student's t for each region."""
     df = regions.moderated_df if is_moderated else regions.df
     # many regions have as many rows
-    pairs = np.array([df, np.broadcast_to(level, df.shape)])
-    distinct, which = np.unique(pairs, axis=1, return_inverse=True)
-    return np.asarray(special.stdtrit(*distinct)[which])
+    distinct, which = np.unique(df + 1j * np.asarray(level), return_inverse=True)
+    return np.asarray(special.stdtrit(distinct.real, distinct.imag)[which])

@@ -1,0 +1,105 @@
+"""``sigmascale combine``: sums, means and differences of rows, with uncertainties."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass
+from typing import Any
+
+from .._support.notices import rows_at
+from .._support.progress import working
+from .._support.render import as_plain
+from ..predictions.roles import Roles
+from .options import CommandResult, Reading, option, refuse, saved, tables, wrapped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combine(Roles, Reading):
+    """Add up rows, or subtract them, with recalibrated uncertainties.
+
+    Errors of rows of one group are correlated as those of the fitted groups were;
+    --rho says otherwise.
+    """
+
+    examples = (
+        "sigmascale combine r.json table.csv --by batch -o totals.csv",
+        "sigmascale combine r.json table.csv --terms reactions.csv -o totals.csv",
+    )
+
+    recalibrator: str = saved()
+    files: tuple[str, ...] = tables()
+    output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
+    by: str | None = option(
+        "one sum for each label of this feature, or of groups", "COLUMN", common=True
+    )
+    terms: str | None = option(
+        "or a table of combination, row (from 0) and coefficient", "FILE", common=True
+    )
+    mean: bool = option("means in place of sums", default=False, common=True)
+    rho: float | None = option(
+        "correlation in groups: 0 adds squares, 1 adds u [learned]", "NUMBER"
+    )
+    coverage: float = option("of the intervals that are written", "SHARE", 0.95)
+
+    def run(self) -> CommandResult:
+        """Write a row for each combination."""
+        import polars as pl
+
+        from ..predictions.combinations import as_matrix, combined, matrix_by
+        from ..predictions.predictions import Predictions
+        from ..recalibration.distributions import Distributions
+        from .table import InputTable, load_fitted
+        from .tables import refuse_input, write, written_kind
+
+        refuse_input(self.output, (*self.files, self.recalibrator))
+        written_kind(self.output)  # is checked before anything is read
+        if (self.by is None) == (self.terms is None):
+            refuse("say what is combined: --by COLUMN, or --terms FILE; one of them.")
+        if not 0 < self.coverage < 1:
+            refuse(f"--coverage must lie between 0 and 1; found {self.coverage:g}.")
+
+        # the rows, recalibrated
+        recalibrator, was = load_fitted(self.recalibrator)
+        table = InputTable.open(self.files, self, was, errors=False)
+        if table.is_large:
+            refuse(f"rows of combinations must be in memory; there are {table.n_rows}.")
+        rho: Any = recalibrator.group_correlation_ if self.rho is None else self.rho
+        with table.told(), rows_at(None), working("combining rows"):
+            rows = recalibrator.apply(table.predictions())
+            if self.terms is not None:
+                matrix, names = as_matrix(self._terms(self.terms), rows.n_rows)
+            else:
+                matrix, names = matrix_by(rows, str(self.by), self.mean)
+            totals = Predictions(**combined(rows, matrix, rho))
+        low, high = Distributions.normal(totals).interval(self.coverage).T
+        columns: dict[str, Any] = {"combination": [str(name) for name in names]}
+        if totals.y_pred is not None:
+            columns["value"] = totals.y_pred
+        columns |= {"u": totals.y_std, "low": low, "high": high}
+        write(pl.LazyFrame(columns), self.output, self.separator, self.decimal)
+
+        told = {"combinations": totals.n_rows, "output": self.output}
+        told |= {"columns": list(columns), "rho": as_plain(rho)}
+        words = f"Wrote {self.output}: {totals.n_rows:,} combinations of "
+        words = wrapped(f"{words}{rows.n_rows:,} rows.")
+        if self.rho is None:
+            words = f"{words}\n\n{rho}"
+        return CommandResult(told, words)
+
+    def _terms(self, path: str) -> Any:
+        """Return a table of combination, row and coefficient."""
+        import polars as pl
+
+        from .tables import PLACE, read
+
+        table = read((path,), self.separator, self.most)[0].drop(PLACE).collect()
+        if table.width != 3:
+            refuse(
+                f"{path}: must have three columns: combination, row and coefficient; "
+                f"it has {table.width}."
+            )
+        numbers = table.columns[1:]
+        cast = table.with_columns(pl.col(numbers).cast(pl.Float64, strict=False))
+        for name in numbers:
+            if n_bad := cast[name].null_count():
+                refuse(f"{path}: {name} must hold numbers; {n_bad} rows do not.")
+        return cast
