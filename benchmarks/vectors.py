@@ -1,4 +1,4 @@
-"""Measure balls and verdicts of vectors: forces of simulated structures.
+"""Measure balls and checks of vectors: forces of simulated structures.
 
 A structure has 20 atoms of three species (half, 30 % and 20 % of all), and each of
 them an uncertainty u. Errors have three components, all of the same spread: normal,
@@ -7,11 +7,11 @@ normal with a factor of 0.6 to 1.3 that all atoms of a structure share ("groups"
 
 Balls: u is wrong by species (0.8, 1 and 1.5) and grows as u to the power 1.2. A
 recalibrator is fitted to 150 structures, and 90 % balls of 150 others are counted.
-False alarms: u is right; sets of 2,000 atoms of which some verdict says no.
-Power: u of the rarest species is off by 1.5; sets of 2,000 atoms where the verdict of
+False alarms: u is right; sets of 2,000 atoms of which some check fails.
+Power: u of the rarest species is off by 1.5; sets of 2,000 atoms where the check of
 species says no and names it.
 
-    python benchmarks/vectors.py                    # 40 sets of balls, 200 of verdicts
+    python benchmarks/vectors.py                    # 40 sets of balls, 200 of checks
     python benchmarks/vectors.py --sets 10 20       # fewer
 
 prints Markdown tables; ± is one standard error over sets.
@@ -71,15 +71,15 @@ def balls(kind, n_sets):
 
 
 def answers(kind, n_sets, wrong=None):
-    """Return in which sets a verdict says no, and species is named with it."""
+    """Return in which sets a check fails, and species is named with it."""
     found = []
     for seed in range(n_sets):
         rng = np.random.default_rng(10_000 + seed)
         p = forces(rng, 100, kind, wrong=wrong, grouped=kind == "groups")
         v = ss.validate(p)
-        worst = v.verdicts["species"].worst
-        named = v.verdicts["species"].answer == "no" and worst.where == "species = O"
-        found.append((any(each.answer == "no" for each in v.verdicts.values()), named))
+        check = v.checks["adaptivity: species"]
+        named = check.result == "FAIL" and check.subgroup.where == "species = O"
+        found.append((v.result == "FAIL", named))
     return np.array(found, dtype=float)
 
 
@@ -99,19 +99,19 @@ def main():
         metavar=("BALLS", "VERDICTS"),
         help="sets of each kind",
     )
-    n_balls, n_verdicts = parser.parse_args().sets
+    n_balls, n_checks = parser.parse_args().sets
     print("| 90 % balls hold | 50 % | 90 % | 95 % | H | C | O |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for kind in KINDS:
         cells = map(in_words, balls(kind, n_balls).T)
         print(f"| {kind} | {' | '.join(cells)} |", flush=True)
-    print("\n| verdicts | false alarms | a species off by 1.5 is found |")
+    print("\n| checks | false alarms | a species off by 1.5 is found |")
     print("| --- | --- | --- |")
     pooled = []
     for kind in KINDS:
-        alarms = answers(kind, n_verdicts)[:, 0]
+        alarms = answers(kind, n_checks)[:, 0]
         pooled.append(alarms)
-        power = answers(kind, n_verdicts, {"O": 1.5})[:, 1]
+        power = answers(kind, n_checks, {"O": 1.5})[:, 1]
         print(f"| {kind} | {in_words(alarms)} | {in_words(power)} |", flush=True)
     print(f"| all | {in_words(np.concatenate(pooled))} | |")
 

@@ -295,6 +295,7 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
         "monitor": (monitor,),
     }
     others = {"bin_study", "intervals", "drawing", "style", "svg"}
+    others |= {"acceptance", "explanation"}  # of numbers, or of a recalibrator
     assert drawn.keys() | others == {x for x in plots.__all__ if x.islower()}
     for name, arguments in drawn.items():
         assert getattr(plots, name)(*arguments) is not None

@@ -107,7 +107,7 @@ def measured(estimate: float, low: float, high: float) -> str:
     >>> measured(1.352, 1.2991, 1.4), measured(0.00752, 0.00721, 0.00791)
     ('1.35 [1.29, 1.40]', '0.00752 [0.00721, 0.00791]')
     >>> measured(21834.0, 20911.2, 22702.7)
-    ('21,834 [20,911, 22,703]')
+    '21,834 [20,911, 22,703]'
     """
     size = abs(estimate) or max(abs(low), abs(high))
     decimals = 0

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 MARKS = {"pass": "pass", "FAIL": "FAIL", "inconclusive": "?"}
 NONE = "–"  # the mark of what has no result of its own
 CONFIDENT = {True: ("overconfident", "small"), False: ("underconfident", "large")}
-MOST_FEATURES = 3  # that have a line each, of those that FAIL or are inconclusive
+# features that have a line each, by their result; the others are counted
+MOST_FEATURES = {"FAIL": 3, "inconclusive": 2, "pass": 1}
 NEGLIGIBLE = 0.001  # a relative change of the CRPS that is none
 SMALL = 0.01  # the change that rows must exclude before "no gain" is said
 HALF = 0.5  # of the sum of z², which few rows have where they decide
@@ -178,11 +179,7 @@ def _of_size(v: Validation, checks: Sequence[Check]) -> Iterator[Line]:
             yield line(v, check)
 
     # features: the worst of each result, and how many more there are
-    for result, most in (
-        ("FAIL", MOST_FEATURES),
-        ("inconclusive", MOST_FEATURES),
-        ("pass", 1),
-    ):
+    for result, most in MOST_FEATURES.items():
         of_result = [x for x in own if x.kind == "adaptivity" and x.result == result]
         of_result.sort(key=_nearness)
         for check in of_result[:most]:
