@@ -370,7 +370,7 @@ def test_radii_of_atoms_held_out_are_infinite_where_these_are_too_few():
     r = ss.Recalibrator(ss.TemperatureScaling(), hold_out=0.2).fit(_few_atoms())
     with pytest.warns(InfiniteIntervalWarning, match="hold out at least 159 atoms"):
         calculator = HonestCalculator(committee(), r, threshold=1.0)
-    with pytest.raises(RunStoppedError, match="radius of inf"):
+    with pytest.raises(RunStoppedError, match="radius of ∞"):
         calculated(structure(9), calculator)
 
 

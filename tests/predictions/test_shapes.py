@@ -346,7 +346,7 @@ def test_what_cannot_know_a_shape_says_so(tmp_path):
         r.apply(ss.Predictions([1.0], [0.1], features={"x": [0.0]}))
     pytest.importorskip("ndonnx")
     with pytest.raises(ex.InvalidInputError, match=r"uncertainties alone.*apply"):
-        ss.export.to_onnx(r, tmp_path / "r.onnx", interval=0.9)
+        ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.9)
     ss.export.to_onnx(r, tmp_path / "r.onnx")
 
 
