@@ -75,7 +75,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"*": [], "tutorials/*": []}  # the reference alone has many pages
 html_theme_options = {
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 4,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "footer_start": ["copyright"],

@@ -21,7 +21,7 @@ def main() -> None:
             person.click("demo")
             person.click("features table")
             person.click("check")
-            person.wait("document.querySelector('#check .headline')")
+            person.wait("document.querySelector('#check .boxes')")
             person.idle()
             browser.resize(820, height=5000)  # all is seen, and nothing scrolls
             person.wait("[...document.images].every(each => each.complete)")
