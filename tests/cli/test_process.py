@@ -299,7 +299,7 @@ def test_what_nobody_foresaw_is_a_defect_wherever_it_happens(
         raise problem
 
     FRAME.write_csv("b.csv")
-    places = ["validation.advice.validate", "cli.check.in_options"]
+    places = ["validation.advice.validate", "cli.check.typed_steps"]
     if not isinstance(problem, (OSError, pl.exceptions.PolarsError)):
         # else a file may be at fault
         places += [

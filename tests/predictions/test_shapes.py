@@ -324,7 +324,7 @@ def test_lazy_frames_take_the_columns_of_quantiles():
     frame = pl.LazyFrame(dict(zip(columns, given.T, strict=True))).with_columns(
         u=pl.Series(new.y_std), x=pl.Series(new.features["x"]), m=pl.Series(new.y_pred)
     )
-    asked = {"y_std": "u", "y_pred": "m", "interval": 0.9, "quantiles": [0.5]}
+    asked = {"y_std": "u", "y_pred": "m", "coverage": 0.9, "quantiles": [0.5]}
     applied = ss.frames.apply(r, frame, shape=columns, **asked).collect()
     q = r.apply(new)
     for name, values in (

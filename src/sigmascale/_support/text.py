@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+TOPIC = 11  # characters that name what a printed line is about
 WIDTH = 80  # characters in a line of a terminal
 LONGEST_QUOTE = 80  # characters of a cell, name or value that a message quotes
 # Control characters, those that turn the direction of text, and bytes that are no text.

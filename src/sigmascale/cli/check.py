@@ -9,9 +9,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
-from .._support.text import WIDTH, visible
+from .._support.text import TOPIC, WIDTH, visible
 from ..predictions.roles import Roles
-from ..validation.words import TOPIC
 from .options import (
     FAILED,
     INCONCLUSIVE,

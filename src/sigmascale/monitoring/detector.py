@@ -300,7 +300,7 @@ class Detector:
         self.alarm = Alarm(
             kind="region" if watch.name else CHANGES[kind],
             since=since,
-            size=rounded_number(facts[2 if is_bias else 1] / facts[0]),
+            size=rounded_number(facts[2 if is_bias else 1] / max(facts[0], 1e-300)),
             row=int(units["end"][-1]),
             evidence=self.evidence,
             confidence=self.confidence,

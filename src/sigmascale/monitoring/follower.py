@@ -107,7 +107,7 @@ class Follower:
     >>> round(float(np.mean((low <= error[3000:]) & (error[3000:] <= high))), 1)
     0.9
     >>> round(follower.stretch, 1)
-    1.9
+    2.0
     """
 
     def __init__(self, recalibrator: Recalibrator, coverage: float = 0.9) -> None:

@@ -421,7 +421,7 @@ class Predictions:
         >>> samples = np.random.default_rng(0).gamma(2.0, size=(5, 1000))
         >>> p = ss.Predictions.from_samples(samples)
         >>> ss.Distributions.normal(p).interval(0.9).mean(axis=0).round(1)
-        array([0.3, 4.7])
+        array([0.4, 4.8])
         """
         table = check_numbers(samples, "samples", (2,))
         n_samples = table.shape[1]

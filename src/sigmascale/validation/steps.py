@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._support import numerals
 from .._support.notices import row_number
-from .._support.text import WIDTH
-from .words import LARGEST_NAMED, TOPIC, effect, is_same, outcome, unit
+from .._support.text import TOPIC, WIDTH
+from .words import LARGEST_NAMED, effect, is_same, outcome, unit
 
 if TYPE_CHECKING:
     from .validation import Validation

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from .._support import numerals
 from .._support.notices import row_number
-from .._support.text import WIDTH, listed, visible
+from .._support.text import TOPIC, WIDTH, listed, visible
 from .._support.version import __version__
 from .combinations import COMBINATIONS
 
@@ -39,7 +39,7 @@ HALF = 0.5  # of the sum of z², which few rows have where they decide
 LARGEST_NAMED = 3  # rows of the largest errors that are named
 ZEROS = 0.05  # share of errors that are exactly 0, from which it is worth a note
 HEAVY = 8.0  # degrees of freedom of tails that are worth a name
-MARK, NAME, TOPIC = 6, 16, 11  # characters of columns of the printed result
+MARK, NAME = 6, 16  # characters of columns of the printed result
 
 
 @dataclass(frozen=True)
