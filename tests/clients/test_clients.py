@@ -414,7 +414,7 @@ def test_files_of_chemprop_are_told_by_their_columns():
     with pytest.raises(ColumnError, match="is a variance"):
         ss.Predictions.from_frame(pd.read_csv("predictions.csv"))
     joined = pd.read_csv("predictions.csv").assign(Tb_true=Y)
-    with pytest.raises(ColumnError, match=r'pass variance="Tb_unc"'):
+    with pytest.raises(ColumnError, match=r'variance="Tb_unc"'):
         ss.Predictions.from_frame(joined)
     with pytest.raises(ColumnError, match=r"members=\[\"Tb_model_\*\"\]"):
         ss.Predictions.from_frame(pd.read_csv("predictions_individual.csv"))
