@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from typing import Any
 
-from .._support.notices import rows_at
 from .._support.progress import working
-from .._support.render import as_plain
 from ..predictions.roles import Roles
 from .options import CommandResult, Reading, option, refuse, saved, tables, wrapped
 
@@ -44,6 +42,7 @@ class Combine(Roles, Reading):
         """Write a row for each combination."""
         import polars as pl
 
+        from .._support.render import as_plain
         from ..predictions.combinations import as_matrix, combined, matrix_by
         from ..predictions.predictions import Predictions
         from ..recalibration.distributions import Distributions
@@ -63,7 +62,7 @@ class Combine(Roles, Reading):
         if table.is_large:
             refuse(f"rows of combinations must be in memory; there are {table.n_rows}.")
         rho: Any = recalibrator.group_correlation_ if self.rho is None else self.rho
-        with table.told(), rows_at(None), working("combining rows"):
+        with table.told(), working("combining rows"):
             rows = recalibrator.apply(table.predictions())
             if self.terms is not None:
                 matrix, names = as_matrix(self._terms(self.terms), rows.n_rows)

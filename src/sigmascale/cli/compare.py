@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._support.notices import quiet
 from .._support.progress import track, working
 from ..predictions.roles import Roles
 from .options import CommandResult, Reading, option, refuse, tables
@@ -101,6 +100,7 @@ class Compare(Roles, Reading):
 
     def _variation(self, models: dict[str, Predictions]) -> dict[str, str]:
         """Return by how much RMS z varies, and along which column, of each."""
+        from .._support.notices import quiet
         from ..validation.advice import validate
 
         with quiet():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,9 +88,9 @@ class Alarm:
                 f"average, {seen}."
             )
         where = f" for {self.region}" if self.kind == "region" else ""
-        way, factor = (
-            ("small", self.size) if self.size > 1 else ("large", 1 / self.size)
-        )
+        way, factor = "small", self.size
+        if self.size <= 1:
+            way, factor = "large", 1 / self.size if self.size else math.inf
         return f"u has become {factor:.2f} times too {way}{where}, {seen}."
 
     @property
