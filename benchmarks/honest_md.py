@@ -29,7 +29,7 @@ from ase.md.langevin import Langevin
 from ase.md.velocitydistribution import MaxwellBoltzmannDistribution
 
 import sigmascale as ss
-from sigmascale.integrations.atoms import HonestCalculator
+from sigmascale.integrations.forces import HonestCalculator
 
 N_ATOMS, N_GOLD, N_MEMBERS = 32, 8, 8
 PAIRS = np.triu_indices(N_ATOMS, 1)
@@ -494,7 +494,7 @@ def main():
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    logging.getLogger("sigmascale.integrations.atoms").setLevel(logging.ERROR)
+    logging.getLogger("sigmascale.integrations.forces").setLevel(logging.ERROR)
     for about in ("fixcm", "thermalize"):  # of ASE's own habits
         warnings.filterwarnings("ignore", f".*{about}.*")
     warnings.simplefilter("ignore", ss.exceptions.FewMembersWarning)

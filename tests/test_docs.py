@@ -198,4 +198,4 @@ def test_every_command_of_the_pages_can_be_typed():
         for line in re.findall(r"^(?:\$ |!)sigmascale (.*)$", text, re.MULTILINE):
             words = shlex.split(line, comments=True)
             if "--help" not in words:
-                assert parse(words).words()[0] == words[0], line
+                assert parse(words).argv()[0] == words[0], line

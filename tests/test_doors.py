@@ -10,7 +10,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.app import orders
-from sigmascale.cli.tables import write
+from sigmascale.cli.file_formats import write
 from sigmascale.recalibration.scalings import SCALINGS
 
 pytestmark = [

@@ -58,7 +58,7 @@ class RunStoppedError(RuntimeError):
 
     Attributes
     ----------
-    event : sigmascale.integrations.atoms.Event
+    event : sigmascale.integrations.forces.Event
         What happened, and when.
     """
 

@@ -702,7 +702,7 @@ def test_every_format_gets_the_same_cells_in_memory_and_beyond(
 
 
 def test_labels_mean_the_same_in_every_format(sigmascale):
-    from sigmascale.cli.tables import write
+    from sigmascale.cli.file_formats import write
 
     pick = np.random.default_rng(2).integers(0, 4, N)
     days = [datetime.date(2020, 1, 1 + i) for i in pick]
@@ -730,7 +730,7 @@ def test_labels_mean_the_same_in_every_format(sigmascale):
 
 
 def test_a_sheet_in_gives_a_sheet_out(fitted, sigmascale):
-    from sigmascale.cli.tables import PLACE, read, write
+    from sigmascale.cli.file_formats import PLACE, read, write
 
     write(FRAME.lazy(), "t.xlsx")
     done = sigmascale("apply", fitted, "t.xlsx", "-o", "o.xlsx")

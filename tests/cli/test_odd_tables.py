@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.cli.tables import write
+from sigmascale.cli.file_formats import write
 from sigmascale.recalibration.scalings import SCALINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

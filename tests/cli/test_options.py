@@ -56,9 +56,9 @@ CHECKS = st.fixed_dictionaries(
 @example(fields={"files": ("-x", "--", "-"), "uncertainty": "--y", "features": ("-1",)})
 def test_what_is_typed_for_a_check_gives_the_same_check(fields):
     typed = command("check")(**fields)
-    assert parse(typed.words()) == typed
+    assert parse(typed.argv()) == typed
     assert Command.from_json(json.dumps(typed.to_json())) == typed
-    assert parse(shlex.split(shell(typed.words()))[1:]) == typed
+    assert parse(shlex.split(shell(typed.argv()))[1:]) == typed
 
 
 @given(
@@ -69,7 +69,7 @@ def test_what_is_typed_for_a_check_gives_the_same_check(fields):
 )
 def test_what_is_typed_for_an_application_gives_the_same(recalibrator, files, **rest):
     typed = command("apply")(recalibrator=recalibrator, files=files, **rest)
-    assert parse(typed.words()) == typed
+    assert parse(typed.argv()) == typed
     assert Command.from_json(typed.to_json()) == typed
 
 
@@ -80,7 +80,7 @@ def test_every_command_has_fields_help_and_examples_that_can_be_typed(capsys):
         for line in made.examples:
             typed = parse(shlex.split(line)[1:])
             assert type(typed) is made
-            assert parse(typed.words()) == typed
+            assert parse(typed.argv()) == typed
         for page in (["--help"], ["--help", "all"], ["-h"]):
             with pytest.raises(SystemExit, match="0"):
                 parse([name, *page])

@@ -150,12 +150,12 @@ def test_an_interrupted_command_leaves_no_partial_output(number, tmp_path):
 def test_what_a_library_makes_of_an_interruption_is_one(number, made_of_it):
     code = (
         "import signal, sys, time\n"
-        "import sigmascale.cli.table\n"
+        "import sigmascale.cli.input_table\n"
         "from sigmascale.__main__ import main\n"
         "def read(*_, **__):\n"
         f"    try: signal.raise_signal({int(number)})\n"
         f"    except BaseException: {made_of_it}\n"
-        "sigmascale.cli.table.read = read\n"
+        "sigmascale.cli.input_table.read = read\n"
         "sys.argv = ['sigmascale', 'check', 'a.csv']\n"
         "main()\n"
     )
@@ -303,9 +303,9 @@ def test_what_nobody_foresaw_is_a_defect_wherever_it_happens(
     if not isinstance(problem, (OSError, pl.exceptions.PolarsError)):
         # else a file may be at fault
         places += [
-            "cli.table.read",
-            "cli.tables._names",
-            "cli.tables._without_blank_end",
+            "cli.input_table.read",
+            "cli.file_formats._names",
+            "cli.file_formats._without_blank_end",
         ]
     for place in places:
         with monkeypatch.context() as patch:

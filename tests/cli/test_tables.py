@@ -17,9 +17,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sigmascale.cli.file_formats import PLACE, read, write
+from sigmascale.cli.input_table import preview
 from sigmascale.cli.options import Reading
-from sigmascale.cli.table import preview
-from sigmascale.cli.tables import PLACE, read, write
 
 HEADER = "E,u,mass"
 ROWS = [

@@ -22,7 +22,7 @@ from sigmascale.exceptions import (
     MemberError,
     RunStoppedError,
 )
-from sigmascale.integrations.atoms import HonestCalculator
+from sigmascale.integrations.forces import HonestCalculator
 
 N_ATOMS, N_MEMBERS = 8, 10
 LIMIT = 2.25  # eV/Å, that the radii of `moving` exceed now and then
@@ -585,6 +585,6 @@ def test_wrong_arguments_are_refused():
 def test_without_ase_the_module_says_what_to_install():
     code = "import sys; sys.modules['ase'] = None\nimport sigmascale\n"
     subprocess.run([sys.executable, "-c", code], check=True)
-    code += "import sigmascale.integrations.atoms"
+    code += "import sigmascale.integrations.forces"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "sigmascale.integrations.atoms needs ASE: pip install" in done.stderr
+    assert "sigmascale.integrations.forces needs ASE: pip install" in done.stderr

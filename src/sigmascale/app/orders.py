@@ -11,8 +11,8 @@ import polars as pl
 
 from .._support import numerals
 from .._support.text import shorten, visible
+from ..cli.input_table import preview
 from ..cli.options import Command, Reading, shell
-from ..cli.table import preview
 from ..predictions.datasets import make_molecules
 from ..recalibration.scalings import summaries
 from ..report import pictures
@@ -120,7 +120,7 @@ def command(step: str, fields: Fields) -> dict[str, Any]:
     """Run a command; return its line, and what the page shows of what it found."""
     made = Command.from_json(fields)
     result = made.run()
-    told: dict[str, Any] = {"line": shell(made.words())}
+    told: dict[str, Any] = {"line": shell(made.argv())}
     if result.validation is not None:
         told |= _found(step, result.validation)
         told["report"] = fields["report"]

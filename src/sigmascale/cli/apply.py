@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..recalibration.recalibrator import Recalibrator
-    from .table import InputTable
+    from .input_table import InputTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class Apply(UncertaintyRoles, Reading):
     def run(self) -> CommandResult:
         """Write the table with new columns."""
         from ..integrations.clusters import told_at_the_end
-        from .table import InputTable, load_fitted
-        from .tables import refuse_input, write, written_kind
+        from .file_formats import refuse_input, write, written_kind
+        from .input_table import InputTable, load_fitted
 
         refuse_input(self.output, (*self.files, self.recalibrator))
         written_kind(self.output)  # is checked before anything is read
@@ -69,7 +69,7 @@ class Apply(UncertaintyRoles, Reading):
                 refuse(f"shares and levels must lie between 0 and 1; found {level:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
-        with table.told(), working("recalibrating"), told_at_the_end():
+        with table.naming_rows(), working("recalibrating"), told_at_the_end():
             lazy, new = self._recalibrated(table, recalibrator)
             write(lazy, self.output, self.separator, self.decimal)
 
@@ -108,7 +108,7 @@ class Apply(UncertaintyRoles, Reading):
 
         from ..integrations import frames
         from ..predictions.schema import RECALIBRATED
-        from .tables import PLACE, UNTYPED, written_kind
+        from .file_formats import PLACE, UNTYPED, written_kind
 
         schema = table.schema
         rows = table.rows

@@ -78,8 +78,8 @@ class Check(Roles, Reading):
     def run(self) -> CommandResult:
         """Test a table, and what a recalibrator makes of it."""
         from ..validation.advice import validate
-        from .table import InputTable, load_fitted
-        from .tables import refuse_input
+        from .file_formats import refuse_input
+        from .input_table import InputTable, load_fitted
 
         for output, endings in (
             (self.report, (".html", ".htm")),
@@ -97,7 +97,7 @@ class Check(Roles, Reading):
 
         # what is found of them, or of what the recalibrator makes of them
         testing = {name: getattr(self, name) for name in TESTING} | {"rng": self.seed}
-        with table.told(), working("testing the uncertainties"):
+        with table.naming_rows(), working("testing the uncertainties"):
             if recalibrator is not None:
                 before, rows = rows, recalibrator.apply(rows)
             v = validate(rows, before=before, cost=self.cost, **testing)
@@ -112,7 +112,7 @@ class Check(Roles, Reading):
         if self.time is not None:
             from ..monitoring import over_time
 
-            with table.told():
+            with table.naming_rows():
                 state = over_time(v.rows, confidence=self.confidence).state
             told["time"] = state.to_dict()
             words.append(wrapped(f"{'Time':<{TOPIC}}{state.words}"))
@@ -144,7 +144,7 @@ class Check(Roles, Reading):
         from ..report import write_card
 
         about = {
-            "command": ["sigmascale", *self.words()],
+            "command": ["sigmascale", *self.argv()],
             "options": testing_options(self),
             "seed": self.seed,
             "left_out": table.schema.left_out,
@@ -203,14 +203,14 @@ def typed_steps(
         words: list[str] = []
         if step.verb == "fit":
             fit = {"files": (OTHER_ROWS,), "output": "r.json", **step.options}
-            words = Fit(**(reading | fit)).words()
+            words = Fit(**(reading | fit)).argv()
         elif step.verb == "apply":
             saved = getattr(command, "recalibrator", None) or command.output
             words = ["apply", saved, "NEW.csv", "-o", "OUT.csv"]
         elif step.verb == "groups" and isinstance(command, Check):
-            words = replace(command, groups="COLUMN").words()
+            words = replace(command, groups="COLUMN").argv()
         elif step.verb == "check" and isinstance(command, Check):
-            words = replace(command, **step.options).words()
+            words = replace(command, **step.options).argv()
         steps.append(f"{step.what}:\n{typed(words)}" if words else f"{step.what}.")
     return steps
 

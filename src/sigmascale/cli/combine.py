@@ -46,8 +46,8 @@ class Combine(Roles, Reading):
         from ..predictions.combinations import as_matrix, combined, matrix_by
         from ..predictions.predictions import Predictions
         from ..recalibration.distributions import Distributions
-        from .table import InputTable, load_fitted
-        from .tables import refuse_input, write, written_kind
+        from .file_formats import refuse_input, write, written_kind
+        from .input_table import InputTable, load_fitted
 
         refuse_input(self.output, (*self.files, self.recalibrator))
         written_kind(self.output)  # is checked before anything is read
@@ -62,7 +62,7 @@ class Combine(Roles, Reading):
         if table.is_large:
             refuse(f"rows of combinations must be in memory; there are {table.n_rows}.")
         rho: Any = recalibrator.group_correlation_ if self.rho is None else self.rho
-        with table.told(), working("combining rows"):
+        with table.naming_rows(), working("combining rows"):
             rows = recalibrator.apply(table.predictions())
             if self.terms is not None:
                 matrix, names = as_matrix(self._terms(self.terms), rows.n_rows)
@@ -88,7 +88,7 @@ class Combine(Roles, Reading):
         """Return a table of combination, row and coefficient."""
         import polars as pl
 
-        from .tables import PLACE, read
+        from .file_formats import PLACE, read
 
         table = read((path,), self.separator, self.most)[0].drop(PLACE).collect()
         if table.width != 3:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..predictions.predictions import Predictions
     from ..predictions.schema import Schema
     from ..recalibration.recalibrator import Recalibrator
-    from .table import InputTable
+    from .input_table import InputTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class Compare(Roles, Reading):
     def run(self) -> CommandResult:
         """Compare what the options name."""
         from ..scores.comparison import compare
-        from .table import InputTable, load_fitted
+        from .input_table import InputTable, load_fitted
 
         if not (self.versus or self.recalibrators or self.calibration):
             refuse(
@@ -87,7 +87,7 @@ class Compare(Roles, Reading):
         for name in self.versus:
             schema = replace(table.schema, uncertainty=name, made_of=(), levels=())
             models[name] = replace(table, schema=schema).predictions()
-        with table.told(), working("comparing"):
+        with table.naming_rows(), working("comparing"):
             for name, recalibrator in fitted.items():
                 models[name] = recalibrator.apply(p)
             comparison = compare(models, confidence=self.confidence)
@@ -116,7 +116,7 @@ class Compare(Roles, Reading):
 
         p = calibration.predictions()
         fitted = {}
-        with calibration.told():
+        with calibration.naming_rows():
             for name, scaling in track(SCALINGS.items(), "fitting"):
                 recalibrator = Recalibrator(scaling(), random_state=self.seed)
                 fitted[name] = recalibrator.fit(p)

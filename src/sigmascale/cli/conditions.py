@@ -21,7 +21,7 @@ from ..exceptions import InvalidInputError
 from ..predictions.schema import known
 
 if TYPE_CHECKING:
-    from .table import TypedColumns
+    from .input_table import TypedColumns
 
 LONGEST = 10_000  # characters of a condition
 DEEPEST = 32  # brackets in brackets, and operations on results of operations
@@ -58,7 +58,7 @@ def met(condition: str, columns: TypedColumns) -> pl.Expr:
     """Return where rows meet a condition; one that compares a missing value does not.
 
     >>> frame = pl.DataFrame({"mass": [12.0, None, 130.0], "phase": ["a", "b", "b"]})
-    >>> from sigmascale.cli.table import TypedColumns
+    >>> from sigmascale.cli.input_table import TypedColumns
     >>> columns = TypedColumns(frame.lazy(), decimal=".")
     >>> frame.filter(met("mass < 120 OR phase IN ('b', 'c')", columns)).height
     3

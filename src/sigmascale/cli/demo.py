@@ -88,7 +88,7 @@ class Demo(Command):
 
         from ..predictions.datasets import make_molecules
         from ..predictions.predictions import Predictions
-        from .tables import write
+        from .file_formats import write
 
         # tables as people have them: errors, u, features, and which kind a molecule is
         data = make_molecules(self.rows, seed=self.seed)

@@ -82,8 +82,8 @@ class Fit(Roles, Reading):
         from ..recalibration.recalibrator import Recalibrator
         from ..validation.advice import validate
         from .check import found, reported, typed_steps
-        from .table import InputTable
-        from .tables import refuse_input, to_standard_output
+        from .file_formats import refuse_input, to_standard_output
+        from .input_table import InputTable
 
         refuse_input(self.output, self.files, ".json")
         if self.report is not None:
@@ -100,7 +100,7 @@ class Fit(Roles, Reading):
         p = table.predictions()
         held_out = None
         if self.test_share is not None:
-            with table.told():
+            with table.naming_rows():
                 p, held_out = parted(p, self.test_share, self.seed)
 
         # the recalibrator, and what it says of itself
@@ -112,7 +112,7 @@ class Fit(Roles, Reading):
             parts=list(self.parts) or None,
             random_state=self.seed,
         )
-        with table.told(), working("fitting"):
+        with table.naming_rows(), working("fitting"):
             recalibrator.fit(p)
         description = recalibrator.describe()
         factors = _factors(recalibrator, p)
@@ -134,7 +134,7 @@ class Fit(Roles, Reading):
         # did it help, on the rows that were held out
         v = None
         if held_out is not None:
-            with table.told(), working("testing on the held-out rows"):
+            with table.naming_rows(), working("testing on the held-out rows"):
                 after = recalibrator.apply(held_out)
                 v = validate(after, before=held_out, rng=self.seed)
             told["tested"] = len(held_out)
@@ -189,7 +189,7 @@ class Fit(Roles, Reading):
 def parted(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
     """Return the rows to fit, and a random share of them to test on, whole groups."""
     from ..recalibration.folds import divided
-    from .table import LEAST_ROWS
+    from .input_table import LEAST_ROWS
 
     if not 0 < share < 1:
         refuse(f"--test-share must lie between 0 and 1; found {share:g}.")

@@ -2,7 +2,7 @@
 
 A command is a dataclass. Its fields are the options of the command line
 (:func:`parse`), what the app sends as JSON (`from_json`), the keyword arguments in
-Python, and the line that the app shows to be typed (`words`). Those of columns are
+Python, and the line that the app shows to be typed (`argv`). Those of columns are
 declared as their roles.
 """
 
@@ -182,10 +182,10 @@ class Command:
         """Return what is typed."""
         return cls.__name__.lower()
 
-    def words(self) -> list[str]:
+    def argv(self) -> list[str]:
         """Return what to type for this, after the name of the program.
 
-        >>> command("check")(files=("a.csv",), features=("mass",)).words()
+        >>> command("check")(files=("a.csv",), features=("mass",)).argv()
         ['check', 'a.csv', '--feature=mass']
         """
         arguments: list[str] = []
@@ -217,7 +217,7 @@ class Command:
     def from_json(cls, said: dict[str, Any] | str | bytes) -> Self:
         """Return the command that `to_json` gave; refuse anything else.
 
-        >>> Command.from_json('{"command": "show", "recalibrator": "r.json"}').words()
+        >>> Command.from_json('{"command": "show", "recalibrator": "r.json"}').argv()
         ['show', 'r.json']
         """
         if isinstance(said, str | bytes):

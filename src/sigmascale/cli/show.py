@@ -64,7 +64,7 @@ class Export(Command):
         """Write it."""
         from ..integrations.export import to_onnx
         from ..recalibration.persistence import load
-        from .tables import refuse_input
+        from .file_formats import refuse_input
 
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
         refuse_input(output, [self.recalibrator], ".onnx")

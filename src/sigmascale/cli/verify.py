@@ -45,7 +45,7 @@ class Verify(Roles, Reading):
         from ..report import read_card, verify_card
         from ..validation.advice import validate
         from .check import TESTING
-        from .table import InputTable, load_fitted
+        from .input_table import InputTable, load_fitted
 
         if not Path(self.card).is_file():
             refuse(f"{self.card}: there is no such file.", "no-file")
@@ -65,7 +65,7 @@ class Verify(Roles, Reading):
         table = InputTable.open(self.files, reading, was)
         testing = {name: getattr(reading, name) for name in TESTING}
         p = table.predictions()
-        with table.told(), working("testing the uncertainties"):
+        with table.naming_rows(), working("testing the uncertainties"):
             rows = p if recalibrator is None else recalibrator.apply(p)
             before = None if recalibrator is None else p
             v = validate(rows, before=before, rng=reading.seed, **testing)

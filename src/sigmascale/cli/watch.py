@@ -23,7 +23,7 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..monitoring import Follower, Monitor
-    from .table import InputTable
+    from .input_table import InputTable
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -63,7 +63,7 @@ class Watch(Roles, Reading):
 
     def run(self) -> CommandResult:
         """Take the rows in turn."""
-        from .tables import refuse_input
+        from .file_formats import refuse_input
 
         for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
             if output is not None:
@@ -74,7 +74,7 @@ class Watch(Roles, Reading):
         """Let a monitor look for a change."""
         from ..monitoring import Monitor
         from ..recalibration.persistence import save
-        from .table import InputTable, load_fitted
+        from .input_table import InputTable, load_fitted
 
         # a monitor that goes on, or a new one
         recalibrator, was = load_fitted(self.recalibrator)
@@ -108,7 +108,7 @@ class Watch(Roles, Reading):
         """Let intervals follow the rows."""
         from ..monitoring import Follower
         from ..recalibration.persistence import save
-        from .table import InputTable, load_fitted
+        from .input_table import InputTable, load_fitted
 
         for name in ("calibration", "confidence", "plot"):
             if getattr(self, name) is not None:
@@ -162,7 +162,7 @@ class Watch(Roles, Reading):
 
         for batch in table.batches():
             rows = batch.predictions()
-            with batch.told(), quiet():  # a caution is told in the end
+            with batch.naming_rows(), quiet():  # a caution is told in the end
                 watching.update(rows)
 
     def _begun(self) -> dict[str, Any]:

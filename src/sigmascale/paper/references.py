@@ -29,7 +29,7 @@ from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from ..predictions.bins import Bins, bins_of, check_ties, cut
 from ..predictions.predictions import Predictions, check_predictions
 from ..scores.intervals import abc_limits, within_groups
-from .local import CLOSED_FORM, MIN_ROWS, normal_quantile
+from .valid_bins import CLOSED_FORM, MIN_ROWS, normal_quantile
 
 Distribution = Literal["normal", "empirical"]
 

@@ -22,7 +22,7 @@ from ..predictions.predictions import Predictions, check_predictions
 from ..scores.curves import rows_in_effect
 from ..scores.intervals import Estimate, wilson_limits
 from ..scores.student import fit_student
-from .local import bca_limits, bootstrap_weights, normal_quantile
+from .valid_bins import bca_limits, bootstrap_weights, normal_quantile
 
 SKEWED_U2 = 0.6  # skewness of u² above which the mean of u² says little
 SKEWED_E2 = 0.8  # the same of E²

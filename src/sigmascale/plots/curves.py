@@ -9,7 +9,7 @@ import numpy as np
 
 from .._support.labels import label_text
 from .._support.numerals import fixed, number
-from ..paper.local import Statistic
+from ..paper.valid_bins import Statistic
 from ..predictions.predictions import Predictions
 from ..scores import (
     CalibrationCurve,

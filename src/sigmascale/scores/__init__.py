@@ -6,10 +6,10 @@ feature (*adaptivity*), and average over the bins. Weights of the rows count; ve
 are welcome wherever no sign is needed.
 """
 
-from ..paper.local import LocalStatistics, local_statistics
+from ..paper.bin_study import BinStudy, bin_study
 from ..paper.references import ReferenceScores, reference_scores
-from ..paper.study import BinStudy, bin_study
 from ..paper.tails import Tails, tails
+from ..paper.valid_bins import LocalStatistics, local_statistics
 from ..predictions.combinations import GroupCorrelation, group_correlation
 from .curves import (
     CalibrationCurve,
@@ -21,7 +21,8 @@ from .curves import (
     pit_histogram,
     reliability_diagram,
 )
-from .numbers import (
+from .scorecard import Scorecard, scorecard
+from .scoring_rules import (
     calibration_error,
     coverage,
     crps,
@@ -35,7 +36,6 @@ from .numbers import (
     uce,
     zms,
 )
-from .scorecard import Scorecard, scorecard
 from .summary import Summary, summary
 
 __all__ = [

@@ -18,7 +18,7 @@ from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions, check_predictions
 from .intervals import Estimate, mean_interval
-from .losses import energy_scores, interval_scores, is_held, normal_nll
+from .losses_by_row import energy_scores, interval_scores, is_held, normal_nll
 
 SCORED_COVERAGE = 0.95  # of the intervals that are scored
 TITLES = {

@@ -25,12 +25,12 @@ from .._support.checks import (
 from .._support.numerals import fixed, number, percent
 from .._support.render import Cells, Result
 from .._support.weighting import WeightLine, ones_if_none
-from ..paper.local import MIN_ROWS, IntervalSettings, binned_statistic
 from ..paper.references import Squares, simulated_squares, stream_from
+from ..paper.valid_bins import MIN_ROWS, IntervalSettings, binned_statistic
 from ..predictions.bins import bins_of, cut, cut_positions
 from ..predictions.predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .losses import claimed_of_errors
+from .losses_by_row import claimed_of_errors
 
 CurveKind = Literal["interval", "quantile"]
 ErrorStatistic = Literal["rmse", "mae"]

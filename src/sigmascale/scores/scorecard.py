@@ -11,7 +11,6 @@ import numpy as np
 from .._support.notices import quiet
 from .._support.numerals import number
 from .._support.render import Cells, Result
-from ..paper.local import valid_fractions
 from ..paper.references import (
     Distribution,
     ReferenceScores,
@@ -20,11 +19,12 @@ from ..paper.references import (
     simulate_scores,
     stream_from,
 )
+from ..paper.valid_bins import valid_fractions
 from ..predictions.bins import Bins, bins_of, check_ties, cut
 from ..predictions.predictions import Predictions, check_predictions
 from .intervals import Estimate
-from .losses import COVERAGES, energy_scores, is_held, normal_nll
-from .numbers import LocalScores
+from .losses_by_row import COVERAGES, energy_scores, is_held, normal_nll
+from .scoring_rules import LocalScores
 
 MOST_DRAWN_TARGETS = 200  # of the targets of a scorecard
 DRAWN_ROWS = 5_000_000  # of them, in all draws

@@ -23,8 +23,8 @@ from .intervals import (
     sums_of,
     wilson_limits,
 )
-from .losses import energy_scores, is_held, normal_nll
-from .numbers import LocalScores
+from .losses_by_row import energy_scores, is_held, normal_nll
+from .scoring_rules import LocalScores
 
 
 @dataclass(frozen=True, repr=False)

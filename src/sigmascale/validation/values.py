@@ -12,7 +12,7 @@ from .._support.notices import quiet
 from .._support.weighting import WeightLine, ones_if_none
 from ..predictions.predictions import Predictions
 from ..scores.intervals import sums_of
-from ..scores.losses import claimed_of_errors
+from ..scores.losses_by_row import claimed_of_errors
 from .scores import Score
 
 CAP = 6.0  # times ⟨z²⟩: of larger z², so much counts

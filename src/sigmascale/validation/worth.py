@@ -13,7 +13,7 @@ from .._support.notices import quiet
 from .._support.weighting import ones_if_none
 from ..predictions.predictions import Predictions
 from ..scores.intervals import Estimate, mean_interval, sums_of
-from ..scores.losses import energy_scores
+from ..scores.losses_by_row import energy_scores
 from .columns import FEWEST
 
 N_FOLDS = 5

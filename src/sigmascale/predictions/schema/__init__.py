@@ -6,9 +6,9 @@ says, `names` and `families` tell what names say, `guesses` finds what nobody ha
 """
 
 from .choice import Choice, known
-from .choose import TOO_MANY_LABELS, find, guess, of_frame, remembered
 from .names import RECALIBRATED
-from .read import Schema, are_labels, counts
+from .resolve import TOO_MANY_LABELS, find, guess, of_frame, remembered
+from .schema import Schema, are_labels, counts
 
 __all__ = [
     "RECALIBRATED",

@@ -20,7 +20,7 @@ from ..._support.text import listed, quoted, shorten
 from ...exceptions import ColumnError
 from ..forms import read_quantiles
 from ..roles import ARGUMENTS, OF_ROWS, OPTIONS, Roles
-from .read import Schema
+from .schema import Schema
 
 _UNCERTAIN = ("uncertainty", "variance", "members", "quantile_columns", "interval")
 

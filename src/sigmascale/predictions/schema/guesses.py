@@ -13,7 +13,7 @@ from itertools import islice
 from ..._support.text import listed, quoted
 from ...exceptions import ColumnError
 from .choice import Choice
-from .families import is_misleading, is_no_deviation, looks, numbered
+from .lookalikes import is_misleading, is_no_deviation, looks, numbered
 from .names import (
     ColumnSet,
     NamedColumn,
@@ -24,7 +24,7 @@ from .names import (
     read_names,
     sounds_like_u,
 )
-from .read import Schema
+from .schema import Schema
 
 MOST_LOOKS = 3  # of columns that look like an uncertainty together
 MOST_SETS = 8  # of columns that fit alike, in an error

@@ -1,6 +1,6 @@
 """Predictive distributions: those of z, which a fit learns, and those of rows."""
 
-from .rows import (
+from .distributions import (
     Bounds,
     Distributions,
     any_bound,
@@ -8,8 +8,8 @@ from .rows import (
     check_coverage,
     check_levels,
 )
+from .quantile_tables import MOST_QUANTILES, QuantileTable, ZDistribution
 from .stretched import Parts, rows_needed_for
-from .tables import MOST_QUANTILES, QuantileTable, ZDistribution
 
 __all__ = [
     "MOST_QUANTILES",

@@ -26,7 +26,7 @@ from ...exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ...predictions.ordering import ascending
 from ..additive import Axis
 from ..persistence import flag, floats, index, many, refuse_if, stored
-from .tables import QuantileTable, ZDistribution
+from .quantile_tables import QuantileTable, ZDistribution
 
 if TYPE_CHECKING:
     from ...predictions.predictions import Predictions

@@ -41,8 +41,7 @@ from ..predictions.schema import (
     remembered,
 )
 from .conditions import met
-from .options import Reading, refuse
-from .tables import (
+from .file_formats import (
     OF_A_FILE,
     PLACE,
     about,
@@ -51,6 +50,7 @@ from .tables import (
     reading,
     row_of,
 )
+from .options import Reading, refuse
 
 if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator
@@ -573,7 +573,7 @@ class InputTable:
             schema = replace(schema, made_of=(), levels=())
         columns = [column.alias(name) for name, column in used.items()]
         frame = self.rows.frame.select(columns)
-        with self.told(), reading(self.files):
+        with self.naming_rows(), reading(self.files):
             if not self.is_large:
                 p = schema.read(frame.collect())
                 has_places = p.places is not None  # of rows without weight
@@ -604,7 +604,7 @@ class InputTable:
         return places % OF_A_FILE
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def naming_rows(self) -> Iterator[None]:
         """Name the files, and rows as these have them, in what the library says."""
         name = Choice(options=True).called("variance", self.schema.uncertainty)
         words: dict[type[Warning], str] = {

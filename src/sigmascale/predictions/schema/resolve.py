@@ -15,7 +15,7 @@ from ..roles import OF_ROWS
 from .choice import Choice, known, said_of
 from .guesses import guessed
 from .names import is_no_feature
-from .read import MOST_LABELS, ROWS_A_LABEL, Schema, are_labels, as_table, counts
+from .schema import MOST_LABELS, ROWS_A_LABEL, Schema, are_labels, as_table, counts
 
 TOO_MANY_LABELS = (
     f"text is a feature if it has 2 to {MOST_LABELS} labels, and {ROWS_A_LABEL} rows "

@@ -40,7 +40,7 @@ try:
     from ase.calculators.singlepoint import SinglePointCalculator
     from ase.io import write
 except ImportError as problem:
-    msg = 'sigmascale.integrations.atoms needs ASE: pip install "sigmascale[atoms]".'
+    msg = 'sigmascale.integrations.forces needs ASE: pip install "sigmascale[atoms]".'
     raise ImportError(msg) from problem
 
 __all__ = ["Event", "HonestCalculator"]
@@ -417,7 +417,7 @@ class HonestCalculator(Calculator):
     >>> from ase import Atoms
     >>> from ase.calculators.morse import MorsePotential
     >>> import sigmascale as ss
-    >>> from sigmascale.integrations.atoms import HonestCalculator
+    >>> from sigmascale.integrations.forces import HonestCalculator
     >>> truth = MorsePotential(epsilon=1.15, r0=2.5)
     >>> committee = [MorsePotential(epsilon=e, r0=2.5) for e in np.linspace(1, 1.2, 10)]
     >>> rng, names, known = np.random.default_rng(0), list("abcdefghij"), []

@@ -44,7 +44,7 @@ from ..scores.intervals import (
     renumbered,
     wilson_limits,
 )
-from ..scores.losses import is_held
+from ..scores.losses_by_row import is_held
 
 Method = Literal["bca", "moments"]
 Statistic = Literal["zms", "mean_z", "coverage", "rce"]

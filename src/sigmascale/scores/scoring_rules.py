@@ -19,7 +19,7 @@ from ..exceptions import ZeroErrorBinWarning
 from ..predictions.bins import Bins, bins_of, check_ties, cut
 from ..predictions.predictions import Predictions, check_predictions
 from .curves import CurveKind, calibration_curve
-from .losses import energy_scores, interval_scores, is_held, normal_nll
+from .losses_by_row import energy_scores, interval_scores, is_held, normal_nll
 
 # -- scores of all rows ----------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from ..._support.numerals import number
 from ..._support.render import html_table
 from ..._support.text import quoted
 from ...exceptions import InvalidInputError
-from .tables import ZDistribution
+from .quantile_tables import ZDistribution
 
 if TYPE_CHECKING:
     from ...predictions.predictions import Predictions
