@@ -38,7 +38,7 @@ import numpy as np
 
 import sigmascale as ss
 
-BEFORE = "8428052"  # the rebuild, which times are compared with
+BEFORE = "619bade"  # what times are compared with
 ROOT = Path(__file__).parents[1]
 N_LEARNED = 10_000  # rows that what predicts was fitted to
 N_FEATURES = 4  # beside the uncertainty
@@ -539,6 +539,75 @@ def growth(sizes: tuple[int, ...]) -> list[str]:
     return lines
 
 
+# -- columns and threads ---------------------------------------------------------------
+
+
+def wide(n: int, n_columns: int) -> None:
+    """Print the seconds of a fit of so many columns, and those of predictions.
+
+    Predictions are ours, LightGBM's and scikit-learn's, of 100 trees each.
+    """
+    import lightgbm
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    warnings.simplefilter("ignore")
+    data = columns(min(n, 30_000), n_features=n_columns - 1)
+    fit(300, Path())()
+    began = time.perf_counter()
+    recalibrator = ss.Recalibrator().fit(ss.Predictions(**data))
+    times = [time.perf_counter() - began]
+    data_new = columns(n, seed=1, n_features=n_columns - 1)
+    new = ss.Predictions(**data_new)
+    X = np.column_stack([data["y_std"], *data["features"].values()])
+    X_new = np.column_stack([data_new["y_std"], *data_new["features"].values()])
+    y = (data["error"] / data["y_std"]) ** 2
+    threads = int(os.environ["OMP_NUM_THREADS"])
+    rivals = [
+        lightgbm.LGBMRegressor(n_estimators=100, n_jobs=threads, verbose=-1),
+        HistGradientBoostingRegressor(early_stopping=False),
+    ]
+    tasks: list[Task] = [partial(recalibrator.predict, new)]
+    tasks += [partial(rival.fit(X, y).predict, X_new) for rival in rivals]
+    for task in tasks:
+        task()
+        shortest = np.inf
+        for _ in range(3):
+            began = time.perf_counter()
+            task()
+            shortest = min(shortest, time.perf_counter() - began)
+        times.append(shortest / n * 1e9)
+    print(json.dumps(times))
+
+
+def table_of_columns(*, quick: bool) -> list[str]:
+    """Return a table of fits and predictions by columns, rows and threads."""
+    lines = [
+        "| columns | rows | threads | fit, s | predict, ns | LightGBM | scikit-learn |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    cores = os.cpu_count() or 1
+    for n_columns in (5, 21) if quick else (5, 21, 51, 501):
+        for n in (1_000, 10_000) if quick else (1_000, 30_000, 1_000_000):
+            if n * n_columns > 1e8:  # some 4 GB
+                continue
+            for threads in (k for k in (1, 2, 4, 16) if k <= cores):
+                number = {"OMP_NUM_THREADS": str(threads)}
+                command = [sys.executable, __file__, "--wide", str(n), str(n_columns)]
+                answer = subprocess.run(
+                    command,
+                    capture_output=True,
+                    check=True,
+                    text=True,
+                    env=os.environ | number,
+                )
+                fit_time, *nanoseconds = json.loads(answer.stdout)
+                cells = [f"{n_columns}", f"{n:,}", f"{threads}", f"{fit_time:.2f}"]
+                cells += [f"{x:.0f}" for x in nanoseconds]
+                lines.append(f"| {' | '.join(cells)} |")
+                print(lines[-1], flush=True)
+    return lines
+
+
 def main() -> None:
     """Measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -548,12 +617,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--grown", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--wide", type=int, nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve is not None:
         serve(options.serve)
         return
     if options.grown is not None:
         grown(options.grown)
+        return
+    if options.wide is not None:
+        wide(*options.wide)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -563,7 +636,7 @@ def main() -> None:
         lines = compared(options.only, folder, before, quick=options.quick)
         if not options.only:
             sizes = (30_000, 300_000) if options.quick else (30_000, 3_000_000)
-            lines += ["", *growth(sizes)]
+            lines += ["", *growth(sizes), "", *table_of_columns(quick=options.quick)]
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
