@@ -11,6 +11,7 @@ import sigmascale as ss
 from sigmascale import plots
 from sigmascale._support import numerals
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.testing import assert_calibrated
 
 KINDS = np.array(["alloy", "glass", "oxide", "salt"])
 LINE = re.compile(
@@ -284,3 +285,18 @@ def test_the_next_step_in_python_can_be_typed():
     step = ss.validate(rows(factor=1.6)).next_steps[0]
     assert isinstance(eval(step.python, names), ss.Recalibrator)
     assert ss.validate(rows(30_000)).next_steps == ()
+
+
+# -- in a test suite -------------------------------------------------------------------
+
+
+def test_a_test_suite_fails_with_the_printed_result():
+    data = ss.datasets.load_melting()
+    after = ss.Recalibrator().fit(data.calibration).apply(data.test)
+    assert_calibrated(after, tolerance=1.5)
+    with pytest.raises(AssertionError, match=r"NOT CALIBRATED(.|\n)*FAIL  calibration"):
+        assert_calibrated(data.test, tolerance=1.5)
+    few = after.take(np.arange(100))
+    assert_calibrated(few)
+    with pytest.raises(AssertionError, match="INCONCLUSIVE"):
+        assert_calibrated(few, inconclusive=False)

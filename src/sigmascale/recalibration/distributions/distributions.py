@@ -269,14 +269,34 @@ class Distributions:
 
         Parameters
         ----------
-        y : array-like of shape (n,)
-            A value of each row.
+        y : float or array-like of shape (n,)
+            A value of each row, or one for all.
 
         Returns
         -------
         array of shape (n,)
         """
         return self._cdf(self._values(y, "cdf", "contains"), "cdf")
+
+    def sf(self, y: Any) -> Floats:
+        """Return the probability of what is larger than y, such as a limit.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n,)
+            A value of each row, or one for all.
+
+        Returns
+        -------
+        array of shape (n,)
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> ss.Distributions([1.0, 2.0], [0.5, 0.5]).sf(2.0).round(3)
+        array([0.023, 0.5  ])
+        """
+        return np.asarray(1 - self.cdf(y))
 
     def pit(self, y: Any) -> Floats:
         """Return the probability integral transform of truths: uniform, if all is well.
@@ -503,7 +523,10 @@ class Distributions:
     def _values(self, y: Any, name: str, instead: str) -> Floats:
         """Return one number a row, for a method that needs a sign."""
         self._needs_sign(name, instead)
-        values = check_numbers(np.atleast_1d(np.asarray(y)), "y")
+        given = np.asarray(y)
+        if given.ndim == 0:  # one number for all rows
+            given = np.full(len(self), given)
+        values = check_numbers(given, "y")
         check_same_length("location", self.location, "y", values)
         if values.ndim != 1:
             msg = f"`y` must have one number a row; found shape {values.shape}."
