@@ -17,7 +17,7 @@ def dask_cluster():
     """Start two worker processes of Dask, which whatever is computed goes to."""
     distributed = pytest.importorskip("distributed")
     size = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    cluster = distributed.LocalCluster(**size, dashboard_address=None)
+    cluster = distributed.LocalCluster(**size, dashboard_address="127.0.0.1:0")
     with cluster, distributed.Client(cluster) as client:
         yield client
 
