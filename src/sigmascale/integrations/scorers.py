@@ -112,7 +112,7 @@ def neg_coverage_error(
 
 
 def neg_rms_z_error(regressor: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return minus |ln RMS z|: 0 is best, and twice too large is as bad as half.
+    """Return minus the size of ln RMS z: 0 is best, and 2 is as bad as a half.
 
     Parameters
     ----------
