@@ -35,8 +35,8 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
 		| awk -F'|' '{ printf "%-22s%s\n", $$1, $$2 }'
 
-demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-in data
-	@echo "== demo: comparing the recalibrators on built-in data"
+demo: $(VENV)/.installed-cli  ## install and run a complete example on built-in data
+	@echo "== demo: a complete example on built-in data"
 	@$(BIN)/sigmascale demo --out $(OUT)
 	@echo "== demo: done; the output is in $(CURDIR)/$(OUT)"
 

@@ -77,3 +77,19 @@ def levels_of_rows(n_rows: int, weights: Floats | None) -> Floats:
         return np.arange(1.0, n_rows + 1) / (n_rows + 1)
     ends = np.cumsum(weights)
     return np.asarray((ends - weights / 2 + 0.5) / (weights.sum() + 1))
+
+
+def pair_products(
+    x: Floats, groups: Ints, weights: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return Σ x x' over the ordered pairs of rows of each group, and their number.
+
+    (Σ x)² has all pairs, and each row with itself. Weights multiply rows.
+
+    >>> pair_products(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1]))
+    (array([4., 0.]), array([2., 0.]))
+    """
+    w = np.ones(x.size) if weights is None else weights
+    products = np.bincount(groups, w * x) ** 2 - np.bincount(groups, (w * x) ** 2)
+    pairs = np.bincount(groups, w) ** 2 - np.bincount(groups, w**2)
+    return np.asarray(products, np.float64), np.asarray(pairs, np.float64)

@@ -37,6 +37,7 @@ from .._support.notices import warn
 from .._support.numerals import factor, lower, upper
 from .._support.render import Cells, Result
 from .._support.text import quoted
+from .._support.weighting import pair_products
 from ..exceptions import FewRowsWarning, InvalidInputError
 from .predictions import Predictions, check_predictions
 
@@ -176,15 +177,11 @@ def correlation_of(
     if not mean_square:
         msg = "All errors are 0, so that nothing is known of their correlation."
         raise InvalidInputError(msg, "no-errors")
-    n_groups = int(groups.max()) + 1
-    products = np.zeros(n_groups)  # 2 Σ z z' of the pairs of each group
-    for x in z:
-        products += np.bincount(groups, w * x, n_groups) ** 2
-        products -= np.bincount(groups, (w * x) ** 2, n_groups)
-    products /= mean_square * len(z)
-    size = np.bincount(groups, w, n_groups)
-    pairs = size**2 - np.bincount(groups, w**2, n_groups)
-    has_pairs = np.bincount(groups, minlength=n_groups) > 1
+    of_components = [pair_products(x, groups, weights) for x in z]
+    pairs = of_components[0][1]
+    products = np.sum([of_one for of_one, _ in of_components], axis=0)
+    products = products / (mean_square * len(z))
+    has_pairs = np.bincount(groups) > 1
     if not has_pairs.any():
         msg = (
             "`groups` must have more than one row: of single rows nothing is known of "

@@ -18,7 +18,7 @@ from scipy import special
 from .._support.checks import Bools, Floats, Ints
 from .._support.numerals import number
 from .._support.render import Cells, Result
-from .._support.weighting import ones_if_none
+from .._support.weighting import ones_if_none, pair_products
 from .student import RULED_OUT, StudentProfile
 
 TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
@@ -190,14 +190,11 @@ def abc_limits(
 
 def within_groups(deviations: Floats, groups: Ints) -> float:
     """Return the correlation of deviations, of mean 0, within groups; at least 0."""
-    sizes = np.bincount(groups)
-    pairs = float(np.sum(sizes * (sizes - 1.0)))
-    squares = float(np.sum(deviations**2))
-    if not pairs or not squares:
+    products, pairs = pair_products(deviations, groups)
+    square = float(np.mean(deviations**2))
+    if not pairs.any() or not square:
         return 0.0
-    # a product for each ordered pair: (Σd)² has all of them, and each with itself
-    products = float(np.sum(np.bincount(groups, deviations) ** 2)) - squares
-    return min(1.0, max(0.0, products / pairs / (squares / groups.size)))
+    return min(1.0, max(0.0, float(products.sum() / pairs.sum()) / square))
 
 
 def wilson_limits(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -289,11 +286,6 @@ def size_interval(
 def sums_of(codes: Ints, values: Floats, n: int = 0) -> Floats:
     """Return sums by code."""
     return np.asarray(np.bincount(codes, values, n), dtype=np.float64)
-
-
-def some_of(array: Any, which: Bools | Ints | None) -> Any:
-    """Return some rows of an array; None stays None, and None takes all."""
-    return array if array is None or which is None else array[which]
 
 
 def renumbered(groups: Ints | None, which: Bools | Ints) -> Ints | None:

@@ -142,10 +142,6 @@ class StudentProfile:
         log_mean = np.log(nonzero * scale2 * DF / (DF - 2))
         return cls(n, loss, log_mean)
 
-    def lost_by(self, df: float) -> float:
-        """Return what tails lose that have so many degrees of freedom, or more."""
-        return float(self.loss[df <= DF].min())
-
     @property
     def best(self) -> float:
         """The degrees of freedom of the best."""

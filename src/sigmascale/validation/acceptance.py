@@ -24,6 +24,7 @@ from scipy import special
 from .._support import numerals
 from .._support.checks import Bools, Floats, Ints, check_fraction, is_real, need
 from .._support.render import Cells, Result
+from .._support.weighting import pair_products
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions, check_predictions
 
@@ -251,11 +252,9 @@ def _correlation_of_large(abs_z: Floats, group: Ints) -> float:
     for level in LARGE:
         x = (abs_z > np.quantile(abs_z, level)).astype(np.float64)
         x -= x.mean()
-        counts = np.bincount(group).astype(np.float64)
-        pairs = counts * (counts - 1)
+        products, pairs = pair_products(x, group)
         if not pairs.any() or not x.any():
             continue
-        products = np.bincount(group, x) ** 2 - np.bincount(group, x**2)
         products = products / (x**2).mean()
         rho = products.sum() / pairs.sum()
         noise = np.sqrt(((products - rho * pairs) ** 2).sum()) / pairs.sum()

@@ -347,11 +347,6 @@ class ZDistribution:
             refuse_if(are_negative, "radii must be at least 0")
 
     @property
-    def is_stretched(self) -> bool:
-        """Whether it was stretched in parts of the rows."""
-        return False
-
-    @property
     def words(self) -> str:
         """What it is, in words."""
         if self.of:

@@ -412,11 +412,6 @@ class StretchedTables(ZDistribution):
     """
 
     @property
-    def is_stretched(self) -> bool:
-        """Whether it was stretched in parts of the rows."""
-        return True
-
-    @property
     def words(self) -> str:
         """What it is, in words."""
         return f"{self.of}; stretched to nominal coverage in each part"
