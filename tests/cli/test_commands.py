@@ -153,7 +153,7 @@ def test_groups_weights_and_times_are_those_of_python(run):
     found = ss.validate(p, confidence=0.9)
     assert told["headline"] == found.headline
     told = run("check", "t.csv", *PAIR, "--time", "t")[1]
-    assert told["time"]["answer"] in ("yes", "no", "cannot tell")
+    assert told["time"]["answer"] in ("yes", "no", "inconclusive")
     assert told["time"]["n_rows"] == N
     late = FRAME.with_columns(
         R=pl.when(pl.col("t") > 300).then(pl.col("R") + 3).otherwise("R")

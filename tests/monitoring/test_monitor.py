@@ -284,7 +284,7 @@ def test_the_state_is_an_answer_in_words_and_plain_values():
     monitor = ss.Monitor(burn_in=400)
     rng = np.random.default_rng(5)
     state = monitor.update(rows(5 * rng.normal(size=399))).state
-    assert (state.answer, state.missing, state.n_rows) == ("cannot tell", 1, 399)
+    assert (state.answer, state.missing, state.n_rows) == ("inconclusive", 1, 399)
     state = monitor.update(rows(5 * rng.normal(size=2001))).state
     assert (state.answer, state.limit, state.alarm) == ("no", 20, None)
     state = monitor.update(rows(8 * rng.normal(size=1000))).state
@@ -450,7 +450,7 @@ def test_a_set_in_time_is_compared_with_its_first_quarter():
     assert alarm.kind == "too small"
     assert 1150 < alarm.since_time < 1250
     assert over_time(p.take(np.arange(300))).state.answer == "no"
-    assert over_time(p.take(np.arange(100))).state.answer == "cannot tell"
+    assert over_time(p.take(np.arange(100))).state.answer == "inconclusive"
 
 
 def test_what_cannot_be_used_is_refused_with_a_remedy(molecules):

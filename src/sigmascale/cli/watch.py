@@ -101,7 +101,7 @@ class Watch(Roles, Reading):
         state = monitor.state
         told = {"data": table.to_dict(), **state.to_dict()}
         words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
-        code = {"yes": FAILED, "no": PASSED, "cannot tell": INCONCLUSIVE}[state.answer]
+        code = {"yes": FAILED, "no": PASSED, "inconclusive": INCONCLUSIVE}[state.answer]
         return CommandResult(told, words, code, recalibrator=recalibrator)
 
     def _follow(self) -> CommandResult:

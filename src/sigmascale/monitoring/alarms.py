@@ -158,10 +158,10 @@ class MonitorState:
 
     @property
     def answer(self) -> str:
-        """Whether something has changed: "yes", "no" or "cannot tell"."""
+        """Whether something has changed: "yes", "no" or "inconclusive"."""
         if self.alarm is not None:
             return "yes"
-        return "cannot tell" if self.missing else "no"
+        return "inconclusive" if self.missing else "no"
 
     @property
     def words(self) -> str:

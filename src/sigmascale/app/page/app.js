@@ -190,7 +190,7 @@ function verdict(step, found) {
 
 // What a result advises, as fields of step 3, which then begins.
 function recalibrate(options) {
-  Object.assign(ui.fit, { scaling: "boosted", bias: null, parts: null }, options);
+  Object.assign(ui.fit, { scaling: null, bias: null, parts: null }, options);
   place("step-fit").scrollIntoView();
   run("fit", fitFields());
 }
