@@ -698,10 +698,8 @@ def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
     from ..recalibration.persistence import load_with_extra
     from ..recalibration.recalibrator import Recalibrator
 
-    saved, extra = load_with_extra(file)
+    saved, extra = load_with_extra(file, Recalibrator)
     with about([file]):
-        if not isinstance(saved, Recalibrator):
-            refuse(f"is a {type(saved).__name__}, and no recalibrator.")
         if "schema" not in extra:
             refuse(
                 "the recalibrator does not know the columns of files: it was not made "

@@ -21,8 +21,9 @@ class Show(Command):
         """Describe it."""
         from ..predictions.schema import Schema
         from ..recalibration.persistence import load_with_extra
+        from ..recalibration.recalibrator import Recalibrator
 
-        recalibrator, extra = load_with_extra(self.recalibrator)
+        recalibrator, extra = load_with_extra(self.recalibrator, Recalibrator)
         features = list(recalibrator.names_[1:])
         told: dict[str, Any] = {
             "file": self.recalibrator,

@@ -142,7 +142,7 @@ class Watch(Roles, Reading):
 
         if self.state is None or not Path(self.state).exists():
             return None
-        saved_state, extra = load_with_extra(self.state)
+        saved_state, extra = load_with_extra(self.state, object)
         was_begun = extra.get("begun", {})
         is_same = isinstance(saved_state, kind) and isinstance(was_begun, dict)
         for name, value in begun.items():

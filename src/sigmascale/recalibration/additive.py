@@ -21,7 +21,6 @@ from .._support.libraries import NUMPY, Array, Library, library_of
 from .._support.places import Places
 from .._support.weighting import WeightLine
 from .persistence import (
-    added,
     flag,
     floats,
     index,
@@ -413,7 +412,7 @@ class Base:
     tables=many(Table),
     bounds=pair(number),
     log=flag,
-    most=added(optional(number), None),
+    most=optional(number),
 )
 @dataclass(frozen=True, eq=False)
 class Additive:

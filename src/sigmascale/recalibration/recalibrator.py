@@ -45,7 +45,6 @@ from .matching import (
     with_columns_of_fit,
 )
 from .persistence import (
-    added,
     by_name,
     index,
     many,
@@ -98,9 +97,9 @@ _FITTED = {
     z=ZDistribution,
     stretched_parts=optional(Parts),
     fitted_rows=FittedRows,
-    background=added(optional(Background), None),
-    shape_kept=added(optional(number), None),
-    group_correlation=added(optional(many(number)), None),
+    background=Background,
+    shape_kept=optional(number),
+    group_correlation=optional(many(number)),
     bias_words=text,
     cautions=many(text),
 )
@@ -162,7 +161,7 @@ class Recalibrator(Parametrised):
         How much of the shape of each row is kept, if rows have shapes: 0, ½ or 1.
     out_of_fold_ : Predictions
         The rows of the fit as if it had not seen them; not of what was loaded.
-    background_ : Background or None
+    background_ : Background
         Means over the rows of the fit, by which `explain` explains.
     fitted_rows_ : FittedRows
         What is kept of the rows of the fit, to compare others with.
@@ -237,7 +236,7 @@ class Recalibrator(Parametrised):
     n_effective_: float
     cautions_: tuple[str, ...]
     fitted_rows_: FittedRows
-    background_: Background | None
+    background_: Background
     _smallest: float  # of the uncertainties of the fit
     _bias_words: str
     _method: str  # the name of the scaling, which may be known by it alone
@@ -530,12 +529,6 @@ class Recalibrator(Parametrised):
         """
         check_is_fitted(self)
         fit = copy(self)
-        if fit.background_ is None:
-            msg = (
-                "This recalibrator was saved by a version that kept nothing to explain "
-                "by. Fit it again."
-            )
-            raise InvalidInputError(msg, "no-background")
         rows = fit._matched(p)
         explanation = explain(fit.scale_, fit.background_, rows)
         return replace(explanation, inside=fit.fitted_rows_.holds(rows))
@@ -667,10 +660,9 @@ class Recalibrator(Parametrised):
             "bounds": check_bounds(fit.bounds),
             "parts": None if fit.parts is None else list(fit.parts),
             "random_state": int(fit.random_state),
+            "group_correlation": None,
             **{name: getattr(fit, attribute) for name, attribute in _FITTED.items()},
         }
-        if fit.shape_kept_ is None:  # rows that have none need no word on it
-            del state["shape_kept"]
         if fit.group_correlation_ is not None:
             state["group_correlation"] = list(fit.group_correlation_.to_dict().values())
         return state
@@ -726,7 +718,7 @@ class Recalibrator(Parametrised):
         are_positive = self._smallest > 0 and self.n_rows_ and self.n_effective_ > 0
         must = "its rows must have positive uncertainties"
         refuse_if(not are_positive, must)
-        is_other = self.background_ and not self.background_.fits(self.scale_)
+        is_other = not self.background_.fits(self.scale_)
         refuse_if(is_other, "means of tables must be those of its scale")
         is_signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
         is_vector = self.distribution_.dim is not None

@@ -28,7 +28,7 @@ from .._support.text import listed, quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..predictions.predictions import Predictions
-from ..recalibration.persistence import dumps
+from ..recalibration.persistence import checksum
 from ..validation import words
 from ..validation.validation import Validation
 from .page import boxes, environment
@@ -119,12 +119,10 @@ def _results(v: Validation) -> dict[str, Any]:
 
 
 def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
-    """Return what a recalibrator says of itself, and the hash of its file."""
+    """Return what a recalibrator says of itself, and the hash of what was learned."""
     if recalibrator is None:
         return None
-    saved = dumps(recalibrator).encode()
-    words = recalibrator.describe()
-    return {"sha256": hashlib.sha256(saved).hexdigest(), "words": words}
+    return {"sha256": checksum(recalibrator), "words": recalibrator.describe()}
 
 
 def _not_tested(v: Validation, left_out: Any) -> list[str]:
