@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from .._support import numerals
 from .._support.render import as_plain
 from ..recalibration.persistence import (
     index,
@@ -91,15 +92,14 @@ class Alarm:
         way, factor = "small", self.size
         if self.size <= 1:
             way, factor = "large", 1 / self.size if self.size else math.inf
-        return f"u has become {factor:.2f} times too {way}{where}, {seen}."
+        return f"u has become too {way} by a factor of {factor:.2f}{where}, {seen}."
 
     @property
     def guarantee(self) -> str:
         """When the alarm may be false, in a sentence or two."""
-        share = f"{100 * (1 - self.confidence):.3g} %"
         words = (
-            f"While nothing changes, at most {share} of streams ever raise an alarm, "
-            f"provided that their {self.units} could as well have come in any order."
+            f"{false_alarms(self.confidence)}, provided that their {self.units} could "
+            "as well have come in any order."
         )
         return words if self.caution is None else f"{words} {self.caution}"
 
@@ -188,6 +188,16 @@ class MonitorState:
         alarm = None if self.alarm is None else self.alarm.to_dict()
         words = {"answer": self.answer, "words": self.words}
         return {**as_plain(vars(self)), "alarm": alarm, **words}
+
+
+def false_alarms(confidence: float) -> str:
+    """Return how rare false alarms are, as the beginning of a sentence.
+
+    >>> false_alarms(0.95)
+    'While nothing changes, at most 5 % of streams ever raise an alarm'
+    """
+    share = numerals.level(1 - confidence)
+    return f"While nothing changes, at most {share} of streams ever raise an alarm"
 
 
 def rounded_number(value: float) -> float:
