@@ -280,7 +280,7 @@ class _Checks:
         parts = np.flatnonzero(c.is_part)
         T = float(c.bound[parts].max()) if parts.size else math.inf
         n_left = np.count_nonzero(mine & self.regions.is_part & ~self.regions.is_usable)
-        has_few = self.values.n_eff < FEWEST * N_PARTS or n_left > 0
+        has_few = self.values.rows.n_effective < FEWEST * N_PARTS or n_left > 0
         if has_few and of:
             T = math.inf
 

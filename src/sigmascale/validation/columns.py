@@ -165,14 +165,13 @@ def columns_of(values: Values) -> list[Column]:
     """Return u, the features and the time of the rows, in cells."""
     rows = values.rows
 
-    def column(name: str) -> Column:
-        place = rows.position(name)
-        x, labels = rows.columns[place], rows.categories[place]
+    def column(i: int) -> Column:
+        name, x, labels = rows.names[i], rows.columns[i], rows.categories[i]
         if labels is None:
-            return column_of_numbers(name, x, values.w, values.n_eff)
+            return column_of_numbers(name, x, values.w, rows.n_effective)
         return _column_of_labels(name, x, labels, values)
 
-    columns = in_threads(column, rows.names, rows.n_rows)
+    columns = in_threads(column, range(len(rows.names)), rows.n_rows)
     if rows.time is not None and rows.time.min() < rows.time.max():
         is_date = rows.time.dtype.kind == "M"
         x = (
@@ -181,7 +180,8 @@ def columns_of(values: Values) -> list[Column]:
             else rows.time
         )
         name = TIME if TIME not in rows.names else f"{TIME} of the rows"
-        of_time = column_of_numbers(name, x.astype(np.float64), values.w, values.n_eff)
+        moments = x.astype(np.float64)
+        of_time = column_of_numbers(name, moments, values.w, rows.n_effective)
         columns.append(replace(of_time, is_date=is_date, is_time=True))
     return columns
 
@@ -258,7 +258,7 @@ def _column_of_labels(
 ) -> Column:
     """Make a cell of each label; those with too few rows to be a region share one."""
     # labels in the order of their cells: those that are parts, others, rare ones as one
-    n_eff = values.n_eff
+    n_eff = values.rows.n_effective
     share = np.bincount(x, values.w, len(labels)) / values.w.sum()
     but_rounding = 1 - 1e-9
     is_part = share >= _least_share(n_eff) * but_rounding
