@@ -429,6 +429,8 @@ class _Checks:
             conditions = (column.condition(cells - first),)
             n_rows = int(self.regions.n_rows[region])
             share = float(self.regions.share[region])
+            if column.rows is not None:  # of some rows, which stand for all
+                share /= float(self.values.w[column.rows].sum() / self.values.w.sum())
         return Subgroup(
             conditions,
             n_rows,

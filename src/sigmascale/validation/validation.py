@@ -176,6 +176,8 @@ class Validation(Result):
     def rows_of(self, subgroup: Subgroup) -> Bools:
         """Return which rows, as they came, are in a subgroup.
 
+        Of combinations of more than 50,000 rows, these are among those that were drawn.
+
         Parameters
         ----------
         subgroup : Subgroup
