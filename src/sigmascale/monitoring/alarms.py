@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .._support import numerals
 from .._support.render import as_plain
@@ -18,7 +18,9 @@ from ..recalibration.persistence import (
     text,
 )
 
-CHANGES = ("too small", "too large", "biased", "biased")
+Change = Literal["too small", "too large", "biased", "region"]
+UnitKind = Literal["rows", "groups"]
+CHANGES: tuple[Change, ...] = ("too small", "too large", "biased", "biased")
 
 
 @stored(
@@ -51,8 +53,8 @@ class Alarm:
         1 / (1 − confidence).
     confidence : float
         That of the monitor.
-    units : str
-        What could have come in any order while nothing changes: "rows" or "groups".
+    units : {"rows", "groups"}
+        What could have come in any order while nothing changes.
     caution : str or None
         What speaks against that: neighbours that are alike.
     since_time, time : number, str or None
@@ -61,13 +63,13 @@ class Alarm:
         The feature, and which of its values, if the kind is "region".
     """
 
-    kind: str
+    kind: Change
     since: int
     size: float
     row: int
     evidence: float
     confidence: float
-    units: str
+    units: UnitKind
     caution: str | None = None
     since_time: float | str | None = None
     time: float | str | None = None
@@ -157,7 +159,7 @@ class MonitorState:
     missing: int
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> Literal["yes", "no", "inconclusive"]:
         """Whether something has changed: "yes", "no" or "inconclusive"."""
         if self.alarm is not None:
             return "yes"

@@ -127,7 +127,7 @@ class Monitor:
 
     def __init__(
         self,
-        normal: Any = None,
+        normal: Recalibrator | Predictions | None = None,
         *,
         reference: Predictions | None = None,
         confidence: float = 0.95,
@@ -137,7 +137,8 @@ class Monitor:
         if isinstance(normal, Predictions) and reference is None:
             reference = normal
             normal = None
-        if normal is not None and not hasattr(normal, "scale_"):
+        is_fitted = normal is None or hasattr(normal, "scale_")
+        if isinstance(normal, Predictions) or not is_fitted:
             msg = (
                 "`normal` must be a fitted Recalibrator, or Predictions whose errors "
                 f"are known, without a `reference`; found {type(normal).__name__}."

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import check_choice, check_fraction, rng_from
 from .._support.notices import warn
@@ -24,9 +25,9 @@ FITTED_SHARE = 0.5  # of rows that were fitted, from which nothing can be told
 
 
 def validate(
-    p: Any,
-    y_std: Any = None,
-    y_true: Any = None,
+    p: Predictions | npt.ArrayLike,
+    y_std: npt.ArrayLike | None = None,
+    y_true: npt.ArrayLike | None = None,
     *,
     features: Any = None,
     before: Predictions | Validation | None = None,
