@@ -10,7 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._support import numerals
 from .._support.checks import Floats
+from .._support.render import html_lines
 from ..exceptions import InvalidInputError
 from ..predictions.ordering import in_order_of_appearance
 from ..predictions.predictions import Predictions, check_predictions
@@ -251,20 +253,22 @@ class Follower:
     @property
     def words(self) -> str:
         """What the stream has done to intervals, in sentences."""
+        level = numerals.level(self.coverage)
         if not self.n_units:
-            return (
-                f"No row has come: intervals of {self.coverage:.6g} are those of the "
-                "recalibrator."
-            )
+            return f"No row has come: {level} intervals are those of the recalibrator."
+        covered = numerals.percent(1 - self.missed, 1)
         return (
-            f"{self.n_units} {self.units} have come, of which intervals of "
-            f"{self.coverage:.6g} held {1 - self.missed:.3g}. They are now "
-            f"{self.stretch:.3g} times as wide as those of the recalibrator."
+            f"{level} intervals covered {covered} of {self.n_units:,} {self.units}. "
+            "They are now those of the recalibrator, stretched by a factor of "
+            f"{self.stretch:.3g}."
         )
 
     def __repr__(self) -> str:
         """Return what the stream has done to intervals."""
-        return f"<Follower: {self.words}>"
+        return f"Follower: {self.words}"
+
+    def _repr_html_(self) -> str:
+        return html_lines(repr(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, with the words."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.checks import Floats, check_choice, check_count
+from .._support.render import html_lines
 from ..exceptions import InvalidInputError
 from .predictions import Predictions
 
@@ -74,8 +75,15 @@ class Split:
         return iter((self.calibration, self.test))
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.calibration)} + {len(self.test)} rows"
-        return f"{type(self).__name__}({sizes}: {', '.join(self.table)})"
+        return (
+            f"Split: {len(self.calibration)} + {len(self.test)} rows; table: "
+            f"{', '.join(self.table)}\n"
+            f"calibration: {self.calibration}\n"
+            f"test: {self.test}"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_lines(repr(self))
 
 
 def load_melting() -> Split:

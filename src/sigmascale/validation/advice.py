@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from .._support.checks import check_fraction, rng_from
+from .._support.checks import check_choice, check_fraction, rng_from
 from .._support.notices import warn
 from ..exceptions import InvalidInputError, SharedRowsWarning
 from ..predictions.diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
 from ..predictions.ordering import in_canonical_order
 from ..predictions.predictions import Predictions, check_predictions
-from .arguments import Scope, check_confidence, check_scope, check_tolerance
+from .arguments import Scope, check_confidence, check_tolerance
 from .change import change_of
 from .checks import test_rows
 from .results import Doubt
@@ -24,9 +25,9 @@ FITTED_SHARE = 0.5  # of rows that were fitted, from which nothing can be told
 
 
 def validate(
-    p: Any,
-    y_std: Any = None,
-    y_true: Any = None,
+    p: Predictions | npt.ArrayLike,
+    y_std: npt.ArrayLike | None = None,
+    y_true: npt.ArrayLike | None = None,
     *,
     features: Any = None,
     before: Predictions | Validation | None = None,
@@ -107,7 +108,7 @@ def validate(
         "tolerance": check_tolerance(tolerance),
         "confidence": check_confidence(confidence),
         "coverage": check_fraction(coverage, "coverage"),
-        "scope": check_scope(scope),
+        "scope": check_choice(scope, "scope", get_args(Scope)),
     }
     generator = rng_from(rng)
     if before is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -75,32 +75,34 @@ class Tested:
     ----------
     values : Values
         The rows.
+    questions : sequence of Question
+        What is asked.
     columns : list of Column
         u, the features and time; those of combinations are in `regions`.
     regions : Regions or None
         All regions; None where rows are too few to tell anything.
-    checks : dict of str to Check
-        The checks, by name.
+    looked : tuple of Looked
+        The limits of all regions, by question; none without regions.
     """
 
     values: Values
     tolerance: float
     confidence: float
-    scope: str
     doubt: Doubt
+    questions: Sequence[Question]
     columns: list[Column]
     regions: Regions | None = None
     looked: tuple[Looked, ...] = ()
-    checks: dict[str, Check] = field(default_factory=dict)
 
-    def with_checks(self, questions: Sequence[Question]) -> Tested:
-        """Return the same with the checks of some questions."""
+    @cached_property
+    def checks(self) -> dict[str, Check]:
+        """The checks, by name."""
+        looked = self.looked or [None] * len(self.questions)
         made = {}
-        for i, question in enumerate(questions):
-            looked = self.looked[i] if self.looked else None
-            for check in _Checks(self, question, looked).all():
+        for question, of_question in zip(self.questions, looked, strict=True):
+            for check in _Checks(self, question, of_question).all():
                 made[check.name] = check
-        return replace(self, checks=made)
+        return made
 
 
 def test_rows(
@@ -117,9 +119,9 @@ def test_rows(
     values = Values(rows, coverage)
     questions = [q(values) for q in QUESTIONS if q.is_asked(rows, scope)]
     columns = columns_of(values)
-    tested = Tested(values, tolerance, confidence, scope, doubt, columns)
+    tested = Tested(values, tolerance, confidence, doubt, questions, columns)
     if values.mean_z2 == 0 or values.n_units < 2:
-        return tested.with_checks(questions)
+        return tested
 
     # combinations are columns, too
     every = list(columns)
@@ -128,7 +130,7 @@ def test_rows(
         every += combined(columns, values, rng)
     regions = Regions(every, values)
     looked = _look(regions, questions, len(columns), confidence, rng)
-    return replace(tested, regions=regions, looked=looked).with_checks(questions)
+    return replace(tested, regions=regions, looked=looked)
 
 
 def _look(
@@ -150,7 +152,8 @@ def _look(
     family[regions.is_short] = SHORT
     families: dict[tuple[int, int], Bools] = {}
     for number, question in enumerate(questions):
-        families |= {(number, k): x for k, x in _families(question, family).items()}
+        for k, is_of_family in _families(question, family).items():
+            families[number, k] = is_of_family
     influences = {i: question.influence for i, question in enumerate(questions)}
     error_rate = 1 - confidence
     spent = error_rate * (1 - OF_ALL_ROWS)
@@ -161,9 +164,9 @@ def _look(
     for number, question in enumerate(questions):
         estimates = question.estimates(regions)
         level = np.full(family.size, float(special.ndtr(5.0)))  # of no use
-        for k, is_of_family in _families(question, family).items():
-            if (number, k) in critical:
-                level[is_of_family] = special.ndtr(critical[number, k])
+        for key, reached in critical.items():
+            if key[0] == number:
+                level[families[key]] = special.ndtr(reached)
         level = np.maximum(level, confidence)
         alone = estimates.limits(confidence, is_moderated=False)
         at_once = estimates.limits(level, is_moderated=True)
@@ -191,17 +194,13 @@ def _families(question: Question, family: Ints) -> dict[int, Bools]:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The subgroups of a check: regions, and all rows as the number −1.
-
-    `far[i]` is the farther one-sided limit of a subgroup, `bound[i]` what of it counts
-    in T, and `outward[i]` how far off it is at least, by simultaneous limits.
-    """
+    """The subgroups of a check: regions, and all rows as the number −1."""
 
     region: Ints
     off: Floats
     one_sided: Floats  # [low or high, candidate]
     at_once: Floats
-    bound: Floats
+    bound: Floats  # what counts in T
     is_part: Bools
 
     @cached_property
@@ -280,12 +279,12 @@ class _Checks:
         parts = np.flatnonzero(c.is_part)
         T = float(c.bound[parts].max()) if parts.size else math.inf
         n_left = np.count_nonzero(mine & self.regions.is_part & ~self.regions.is_usable)
-        has_few = self.values.n_eff < FEWEST * N_PARTS or n_left > 0
+        has_few = self.values.rows.n_effective < FEWEST * N_PARTS or n_left > 0
         if has_few and of:
             T = math.inf
 
         # the region that surely is off by most, if one is; else the farthest part
-        fails = np.flatnonzero((c.at_once[0] > bound) | (c.at_once[1] < -bound))
+        fails = np.flatnonzero(c.outward > bound)
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
         decides = parts[np.argmax(c.far[parts])] if parts.size else None
@@ -320,15 +319,18 @@ class _Checks:
     def _combinations(self) -> Check:
         """Return the check of combinations, which never passes: it may miss some."""
         needed = rows_of_trees(self.tested.tolerance)
-        about: dict[str, Any] = {"note_share": needed, "counts": False}
         if not self.is_known:
-            few: dict[str, Any] = {"result": "not tested", "note": "few units"}
-            return self._made(COMBINATIONS, None, **few, **about)
+            return self._made(
+                COMBINATIONS,
+                None,
+                result="not tested",
+                note="few units",
+                note_share=needed,
+                counts=False,
+            )
         mine = self.regions.owner >= len(self.tested.columns)
         c = self._candidates(mine, with_all=False)
-        fails = np.flatnonzero(
-            (c.at_once[0] > self.bound) | (c.at_once[1] < -self.bound)
-        )
+        fails = np.flatnonzero(c.outward > self.bound)
         note: Note = ""
         result: CheckOutcome = "no fault found"
         decides: int | None = None
@@ -339,8 +341,11 @@ class _Checks:
         if fails.size:
             result, note = "FAIL", ""
             # a pair of columns that is about as far off says more than trees
-            by_trees = [self._is_by_trees(i) for i in c.region[fails].tolist()]
-            outward = c.outward[fails] * np.where(by_trees, AS_CLEAR, 1)
+            owners = self.regions.owner[c.region[fails]]
+            is_by_trees = np.array(
+                [x.name == COMBINATIONS for x in self.regions.columns]
+            )
+            outward = c.outward[fails] * np.where(is_by_trees[owners], AS_CLEAR, 1)
             decides = int(fails[np.argmax(outward)])
         forced, _ = self._note(None)
         if forced and result == "FAIL":
@@ -358,7 +363,8 @@ class _Checks:
             same_as_all_rows=bool(mine.any()) and not self._differs(mine),
             bound=self.question.as_bound(float(c.far[c.is_part].max(initial=0.0))),
             note=note,
-            **about | {"counts": result == "FAIL"},
+            note_share=needed,
+            counts=result == "FAIL",
         )
 
     def _made(self, kind: str, column: Column | None, **found: Any) -> Check:
@@ -429,6 +435,8 @@ class _Checks:
             conditions = (column.condition(cells - first),)
             n_rows = int(self.regions.n_rows[region])
             share = float(self.regions.share[region])
+            if column.rows is not None:  # of some rows, which stand for all
+                share /= float(self.values.w[column.rows].sum() / self.values.w.sum())
         return Subgroup(
             conditions,
             n_rows,
@@ -456,11 +464,6 @@ class _Checks:
                 ends = np.array([at_once.low[k], at_once.high[k]])
                 subgroups.append(self._read(k, float(off[k]), ends, True))
         return tuple(subgroups)
-
-    def _is_by_trees(self, region: int) -> bool:
-        """Return whether a region is one of what trees expect."""
-        column: Column = self.regions.columns[int(self.regions.owner[region])]
-        return column.name == COMBINATIONS
 
     def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
         """Return conditions for rows that trees tell."""

@@ -103,15 +103,16 @@ class Column:
             return Condition(self.name, labels=tuple(self.labels[i] for i in cells))
         assert self.low is not None
         assert self.high is not None
-        low: Any = self.low[cells[0]].item()
-        high: Any = self.high[cells[-1]].item()
-        is_value = low == high
-        if self.is_date:
-            low, high = date_text(low), date_text(high)
-        if not is_value:
-            low = None if cells[0] == 0 else low
-            high = None if cells[-1] == self.n_cells - 1 else high
-        return Condition(self.name, low, high)
+        low = float(self.low[cells[0]])
+        high = float(self.high[cells[-1]])
+
+        def end(x: float, cell: int, last: int) -> float | str | None:
+            if cell == last and low != high:  # the range is open
+                return None
+            return date_text(x) if self.is_date else x
+
+        last = self.n_cells - 1
+        return Condition(self.name, end(low, cells[0], 0), end(high, cells[-1], last))
 
     def cells_of(self, condition: Condition) -> Ints:
         """Return the cells of which all rows fulfil a condition."""
@@ -119,14 +120,11 @@ class Column:
             return np.flatnonzero(np.isin(self.labels, condition.labels))
         assert self.low is not None
         assert self.high is not None
-        low, high = condition.low, condition.high
-        if self.is_date:
-            low, high = (None if x is None else _microseconds(x) for x in (low, high))
         is_in = np.ones(self.n_cells, dtype=np.bool_)
-        if low is not None:
-            is_in &= self.low >= low
-        if high is not None:
-            is_in &= self.high <= high
+        if condition.low is not None:
+            is_in &= self.low >= _as_number(condition.low)
+        if condition.high is not None:
+            is_in &= self.high <= _as_number(condition.high)
         return np.flatnonzero(is_in)
 
 
@@ -146,9 +144,9 @@ class Condition:
     """
 
     column: str
-    low: Any = None
-    high: Any = None
-    labels: tuple[str, ...] = field(default=())
+    low: float | str | None = None
+    high: float | str | None = None
+    labels: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -165,14 +163,13 @@ def columns_of(values: Values) -> list[Column]:
     """Return u, the features and the time of the rows, in cells."""
     rows = values.rows
 
-    def column(name: str) -> Column:
-        place = rows.position(name)
-        x, labels = rows.columns[place], rows.categories[place]
+    def column(i: int) -> Column:
+        name, x, labels = rows.names[i], rows.columns[i], rows.categories[i]
         if labels is None:
-            return column_of_numbers(name, x, values.w, values.n_eff)
+            return column_of_numbers(name, x, values.w, rows.n_effective)
         return _column_of_labels(name, x, labels, values)
 
-    columns = in_threads(column, rows.names, rows.n_rows)
+    columns = in_threads(column, range(len(rows.names)), rows.n_rows)
     if rows.time is not None and rows.time.min() < rows.time.max():
         is_date = rows.time.dtype.kind == "M"
         x = (
@@ -181,7 +178,8 @@ def columns_of(values: Values) -> list[Column]:
             else rows.time
         )
         name = TIME if TIME not in rows.names else f"{TIME} of the rows"
-        of_time = column_of_numbers(name, x.astype(np.float64), values.w, values.n_eff)
+        moments = x.astype(np.float64)
+        of_time = column_of_numbers(name, moments, values.w, rows.n_effective)
         columns.append(replace(of_time, is_date=is_date, is_time=True))
     return columns
 
@@ -258,7 +256,7 @@ def _column_of_labels(
 ) -> Column:
     """Make a cell of each label; those with too few rows to be a region share one."""
     # labels in the order of their cells: those that are parts, others, rare ones as one
-    n_eff = values.n_eff
+    n_eff = values.rows.n_effective
     share = np.bincount(x, values.w, len(labels)) / values.w.sum()
     but_rounding = 1 - 1e-9
     is_part = share >= _least_share(n_eff) * but_rounding
@@ -326,9 +324,11 @@ def date_text(x: float) -> str:
     return str(at.astype("datetime64[m]"))
 
 
-def _microseconds(text: str) -> int:
-    """Return a date in microseconds since 1970."""
-    return int(np.datetime64(text, "us").astype(np.int64))
+def _as_number(end: float | str) -> float:
+    """Return an end of a range: of dates, in microseconds since 1970."""
+    if isinstance(end, str):
+        return float(np.datetime64(end, "us").astype(np.int64))
+    return end
 
 
 def range_words(name: str, low: Any, high: Any) -> str:

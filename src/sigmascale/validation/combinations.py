@@ -56,14 +56,15 @@ def combined(
     n = values.rows.n_rows
     by_unit = rng.random((3, int(values.unit.max()) + 1))
     tested = np.flatnonzero(by_unit[0][values.unit] < MOST_TESTED / n)
-    names = [column.name for column in columns if column.n_cells > 1]
     ranked = {}
     numbers = []
-    for name, x, is_label in _numbers_of(values):
-        if name in names:
-            ranked[name] = _ranks(x[tested])
-            if not is_label:
-                numbers.append(name)
+    time = [] if values.rows.time is None else [values.rows.time]
+    arrays = [*values.rows.columns, *time]
+    for column, x in zip(columns, arrays, strict=False):  # one time is no column
+        if column.n_cells > 1:
+            ranked[column.name] = _ranks(x[tested])
+            if column.labels is None:
+                numbers.append(column.name)
     pairs = {}
     for a, b in combinations(numbers[:MOST_PAIRED], 2):
         pairs[f"{a} − {b}"] = ranked[a] - ranked[b]
@@ -76,25 +77,13 @@ def combined(
     # in cells; trees' fifths are parts, as those of a column are
     new = []
     w = values.w[tested]
-    n_eff = values.n_eff * tested.size / n
+    n_eff = values.rows.n_effective * tested.size / n
     for name, x in ({COMBINATIONS: expected} | pairs).items():
         n_blocks = N_BLOCKS_OF_TREES if name == COMBINATIONS else N_BLOCKS
         column = column_of_numbers(name, x, w, n_eff, n_blocks=n_blocks)
         parts = column.parts if name == COMBINATIONS else no_regions()
         new.append(replace(column, rows=tested, parts=parts))
     return new
-
-
-def _numbers_of(values: Values) -> list[tuple[str, Floats, bool]]:
-    """Return u, features and time as numbers, and whether these are codes of labels."""
-    rows = values.rows
-    out = []
-    for name, x, labels in zip(rows.names, rows.columns, rows.categories, strict=True):
-        out.append((name, x, labels is not None))
-    if rows.time is not None:
-        name = "time" if "time" not in rows.names else "time of the rows"
-        out.append((name, rows.time, False))
-    return out
 
 
 def _ranks(x: Floats) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from .._support.render import Cells, Result
 from .columns import Condition
@@ -154,7 +154,7 @@ class Check(Result):
         """Whether it passes."""
         return self.result == "pass"
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, str | float | None]:
         """Return it as a row of a table."""
         s = self.subgroup
         return {

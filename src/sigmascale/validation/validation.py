@@ -29,6 +29,7 @@ from .steps import Step, next_steps
 from .worth import gain_of_recalibration, gain_of_u
 
 if TYPE_CHECKING:
+    from ..recalibration.recalibrator import Recalibrator
     from ..scores import Scorecard, Summary
 
 # share of the largest errors, and of z² that they hold, from which it is worth a word
@@ -175,6 +176,8 @@ class Validation(Result):
 
     def rows_of(self, subgroup: Subgroup) -> Bools:
         """Return which rows, as they came, are in a subgroup.
+
+        Of combinations of more than 50,000 rows, these are among those that were drawn.
 
         Parameters
         ----------
@@ -361,7 +364,7 @@ class Validation(Result):
         self,
         path: str | os.PathLike[str],
         *,
-        recalibrator: Any = None,
+        recalibrator: Recalibrator | None = None,
         **others: Any,
     ) -> None:
         """Write a card: the results on one page, which travels and can be verified.

@@ -80,7 +80,7 @@ class SizeOfU(Question):
             return False
         top = np.argpartition(values.z2, -k)[-k:]
         holds = values.z2[top].sum() > TOP_HOLDS * values.z2.sum()
-        return bool(holds and abs(np.sign(values.z[top]).sum()) >= ONE_SIGN * k)
+        return bool(holds and abs(np.sign(values.rows.z[top]).sum()) >= ONE_SIGN * k)
 
     @cached_property
     def _profile(self) -> tuple[Floats, Floats, Floats]:
