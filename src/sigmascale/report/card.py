@@ -31,7 +31,7 @@ from ..predictions.predictions import Predictions
 from ..recalibration.persistence import checksum
 from ..validation import words
 from ..validation.validation import Validation
-from .page import boxes, environment
+from .page import as_json, boxes, environment
 
 CARD_FORMAT = 2
 ENDINGS = (".html", ".htm", ".md", ".json")
@@ -163,6 +163,10 @@ def _sha256_of(card: Mapping[str, Any]) -> str:
     """Return the hash of a card's numbers and words, but for the hash itself."""
     hashed = {name: value for name, value in card.items() if name != "sha256"}
     text = json.dumps(hashed, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return _sha256(text)
+
+
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -300,55 +304,36 @@ def write_card(
     card = card_of(validation, recalibrator=recalibrator, title=title, about=about)
 
     # a page has pictures, whose hashes the card holds, too
-    pictures = {}
+    drawn = {}
     if ending in (".html", ".htm"):
-        pictures = _drawn(validation)
-        hashes = {}
-        for name, svg in pictures.items():
-            hashes[name] = hashlib.sha256(svg.encode()).hexdigest()
-        del card["sha256"]
-        card["pictures"] = hashes
+        from . import pictures
+
+        # along u, and along the worst feature, if there is one
+        sketches = pictures.draw(pictures.factors(validation)[:2])
+        names = ("by_u", "by_feature")
+        drawn = {name: x.svg for name, x in zip(names, sketches, strict=False)}
+        card["pictures"] = {name: _sha256(svg) for name, svg in drawn.items()}
         card["sha256"] = _sha256_of(card)
-    write_text(place, card_text(card, ending, pictures))
+    write_text(place, _card_text(card, ending, drawn))
 
 
-def _drawn(v: Validation) -> dict[str, str]:
-    """Return the pictures of a card as SVG: along u, and along the worst feature."""
-    from . import pictures
-
-    names = ("by_u", "by_feature")
-    drawn = pictures.draw(pictures.factors(v)[:2])
-    return {name: each.svg for name, each in zip(names, drawn, strict=False)}
-
-
-def card_text(card: Mapping[str, Any], ending: str, pictures: Mapping[str, str]) -> str:
+def _card_text(
+    card: Mapping[str, Any], ending: str, pictures: Mapping[str, str]
+) -> str:
     """Return a card as a page, as Markdown or as JSON: the same card, the same text."""
     if ending == ".json":
         return json.dumps(card, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
-    from markupsafe import Markup
-
     kind = "md" if ending == ".md" else "html"
-    text: str = (
-        environment(markdown=kind == "md")
-        .get_template(f"card.{kind}.jinja")
-        .render(
-            card=card,
-            last=card["results"],
-            before=card["before"],
-            pictures=pictures,
-            data=Markup(_without_markup(card)),
-            place=JSON_ID,
-            metrics=_metrics(card),
-        )
+    template = environment(markdown=kind == "md").get_template(f"card.{kind}.jinja")
+    text: str = template.render(
+        card=card,
+        last=card["results"],
+        before=card["before"],
+        pictures=pictures,
+        data=as_json(card),
+        place=JSON_ID,
+        metrics=_metrics(card),
     )
-    return text
-
-
-def _without_markup(card: Mapping[str, Any]) -> str:
-    """Return JSON in which no character means anything to HTML or Markdown."""
-    text = json.dumps(card, indent=None, ensure_ascii=True, allow_nan=False)
-    for character in "<>&`'":
-        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
@@ -500,14 +485,14 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
     for name, sha256 in card.get("pictures", {}).items():
         between = re.search(rf"<!--{name}-->(.*?)<!--/{name}-->", text, re.DOTALL)
         pictures[name] = between[1] if between else ""
-        if hashlib.sha256(pictures[name].encode()).hexdigest() != sha256:
+        if _sha256(pictures[name]) != sha256:
             yield f"The picture {quoted(name)} is not the one that was made."
 
     # the same data make the same page again
     if card["version"] != __version__:
         return  # which may show the same numbers in another way
     try:
-        expected = card_text(card, path.suffix.lower(), pictures)
+        expected = _card_text(card, path.suffix.lower(), pictures)
     except Exception as problem:  # of data that have the hash of others
         yield f"The card cannot be shown as it says: {shorten(str(problem))}."
         return
