@@ -36,7 +36,7 @@ CODES = {"pass": PASSED, "FAIL": FAILED, "inconclusive": INCONCLUSIVE}
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Roles, Reading):
-    """Test whether uncertainties are calibrated, overall and in subgroups.
+    """Test whether uncertainties are calibrated, also in subgroups.
 
     Exit status: 0 all checks pass, 1 a check fails, 4 inconclusive, 2 bad input.
     """
