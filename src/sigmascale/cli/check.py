@@ -19,6 +19,7 @@ from .options import (
     CommandResult,
     Reading,
     option,
+    refuse_input,
     tables,
     wrapped,
 )
@@ -78,7 +79,6 @@ class Check(Roles, Reading):
     def run(self) -> CommandResult:
         """Test a table, and what a recalibrator makes of it."""
         from ..validation.advice import validate
-        from .file_formats import refuse_input
         from .input_table import InputTable, load_fitted
 
         for output, endings in (

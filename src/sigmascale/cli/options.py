@@ -13,10 +13,11 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
+from os.path import realpath
 from textwrap import fill
 from types import NoneType
 from typing import (
@@ -50,6 +51,7 @@ COMMANDS = [
     "demo",
     "completion",
 ]
+STANDARD = "-"  # standard input or output
 # What options that name files, or folders, call them.
 FILES = {"FILE", "JSON", "HTML", "SVG", "ONNX", "PICTURE", "CARD", "FOLDER"}
 EXIT_CODES = """\
@@ -69,6 +71,19 @@ def command(name: str) -> type[Command]:
 def refuse(words: str, code: str = "", **about: Any) -> NoReturn:
     """Refuse what a user can correct."""
     raise InvalidInputError(words, code, **about)
+
+
+def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
+    """Refuse an output that is one of the inputs, or that has another's ending."""
+    if output == STANDARD:
+        return
+    if not output:
+        refuse("the name of a file to write is empty.")
+    if endings and not output.lower().endswith(endings):
+        refuse(f"{output}: is written as {endings[0][1:].upper()}. Name it so.")
+    for file in inputs:
+        if file != STANDARD and realpath(file) == realpath(output):
+            refuse(f"{output}: is what is read. Choose another name or folder.")
 
 
 def option(
