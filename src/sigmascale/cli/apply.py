@@ -14,6 +14,7 @@ from .options import (
     Reading,
     option,
     refuse,
+    refuse_input,
     saved,
     tables,
 )
@@ -59,7 +60,7 @@ class Apply(UncertaintyRoles, Reading):
     def run(self) -> CommandResult:
         """Write the table with new columns."""
         from ..integrations.clusters import told_at_the_end
-        from .file_formats import refuse_input, write, written_kind
+        from .file_formats import write, written_kind
         from .input_table import InputTable, load_fitted
 
         refuse_input(self.output, (*self.files, self.recalibrator))

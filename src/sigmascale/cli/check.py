@@ -19,6 +19,7 @@ from .options import (
     CommandResult,
     Reading,
     option,
+    refuse_input,
     tables,
     wrapped,
 )
@@ -36,7 +37,7 @@ CODES = {"pass": PASSED, "FAIL": FAILED, "inconclusive": INCONCLUSIVE}
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Roles, Reading):
-    """Test whether uncertainties are calibrated, overall and in subgroups.
+    """Test whether uncertainties are calibrated, also in subgroups.
 
     Exit status: 0 all checks pass, 1 a check fails, 4 inconclusive, 2 bad input.
     """
@@ -78,7 +79,6 @@ class Check(Roles, Reading):
     def run(self) -> CommandResult:
         """Test a table, and what a recalibrator makes of it."""
         from ..validation.advice import validate
-        from .file_formats import refuse_input
         from .input_table import InputTable, load_fitted
 
         for output, endings in (

@@ -7,7 +7,16 @@ from typing import Any
 
 from .._support.progress import working
 from ..predictions.roles import Roles
-from .options import CommandResult, Reading, option, refuse, saved, tables, wrapped
+from .options import (
+    CommandResult,
+    Reading,
+    option,
+    refuse,
+    refuse_input,
+    saved,
+    tables,
+    wrapped,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +54,7 @@ class Combine(Roles, Reading):
         from .._support.render import as_plain
         from ..predictions.combinations import as_matrix, combined, matrix_by
         from ..predictions.predictions import Predictions
-        from .file_formats import refuse_input, write, written_kind
+        from .file_formats import write, written_kind
         from .input_table import InputTable, load_fitted
 
         refuse_input(self.output, (*self.files, self.recalibrator))

@@ -32,7 +32,7 @@ from .._support.files import parse_json, whole_file
 from .._support.notices import warn
 from .._support.text import listed, quoted
 from ..exceptions import HiddenSheetWarning, InvalidInputError
-from .options import refuse
+from .options import STANDARD, refuse
 
 FORMATS = {
     "csv": (".csv",),
@@ -44,7 +44,6 @@ FORMATS = {
 }
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc", b"PK\x03\x04": "excel", b"{": "ndjson"}
 UNTYPED = ("csv", "tsv")  # these do not say what is a number
-STANDARD = "-"  # standard input or output
 HEAD = 1 << 16  # bytes of a file that are looked at before it is read
 COMMENTED = "Its first line seems to be a comment. Leave such lines out: grep -v '^#'"
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
@@ -146,19 +145,6 @@ def written_kind(path: str) -> str:
             f"one of {endings}; text also with .gz."
         )
     return kind
-
-
-def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
-    """Refuse an output that is one of the inputs, or that has another's ending."""
-    if output == STANDARD:
-        return
-    if not output:
-        refuse("the name of a file to write is empty.")
-    if endings and not output.lower().endswith(endings):
-        refuse(f"{output}: is written as {endings[0][1:].upper()}. Name it so.")
-    for file in inputs:
-        if file != STANDARD and realpath(file) == realpath(output):
-            refuse(f"{output}: is what is read. Choose another name or folder.")
 
 
 def to_standard_output(text: str) -> None:

@@ -11,7 +11,16 @@ from .._support.numerals import number
 from .._support.progress import working
 from .._support.text import WIDTH
 from ..predictions.roles import Roles
-from .options import PASSED, CommandResult, Reading, option, refuse, tables, wrapped
+from .options import (
+    PASSED,
+    CommandResult,
+    Reading,
+    option,
+    refuse,
+    refuse_input,
+    tables,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from ..predictions.predictions import Predictions
@@ -82,7 +91,7 @@ class Fit(Roles, Reading):
         from ..recalibration.recalibrator import Recalibrator
         from ..validation.advice import validate
         from .check import found, reported, typed_steps
-        from .file_formats import refuse_input, to_standard_output
+        from .file_formats import to_standard_output
         from .input_table import InputTable
 
         refuse_input(self.output, self.files, ".json")

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .options import Command, CommandResult, argument, option, refuse, saved, wrapped
+from .options import (
+    Command,
+    CommandResult,
+    argument,
+    option,
+    refuse,
+    refuse_input,
+    saved,
+    wrapped,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +74,6 @@ class Export(Command):
         """Write it."""
         from ..integrations.export import to_onnx
         from ..recalibration.persistence import load
-        from .file_formats import refuse_input
 
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
         refuse_input(output, [self.recalibrator], ".onnx")

@@ -25,7 +25,7 @@ from .options import (
 
 @dataclass(frozen=True, kw_only=True)
 class Verify(Roles, Reading):
-    """Compute what a card says again from its data, and tell what differs.
+    """Compute what a card says again from its data; tell what differs.
 
     Ends with 0 if none does, and 1 if one does. Columns are read as the card says;
     for a card made in Python, they are guessed, or named here.

@@ -16,6 +16,7 @@ from .options import (
     Reading,
     option,
     refuse,
+    refuse_input,
     saved,
     tables,
     wrapped,
@@ -63,8 +64,6 @@ class Watch(Roles, Reading):
 
     def run(self) -> CommandResult:
         """Take the rows in turn."""
-        from .file_formats import refuse_input
-
         for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
             if output is not None:
                 refuse_input(output, (*self.files, self.recalibrator), *endings)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._support.checks import Floats, check_choice
+from .._support.extras import needed_for
 from .._support.text import shorten
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions
@@ -189,11 +190,8 @@ def new_figure(
 
     They do so by themselves only once pyplot is imported.
     """
-    try:
+    with needed_for("a figure"):
         from matplotlib.figure import Figure
-    except ImportError as problem:
-        msg = 'Figures need Matplotlib: pip install "sigmascale[cli]".'
-        raise ImportError(msg) from problem
     if size is None:
         width = _width.get()
         size = width, min(3.2, 0.75 * width) if height is None else height

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from .._support.extras import needed_for
 from .canvas import BLUE, CARD, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, new_figure
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def drawing() -> Iterator[Callable[..., Figure]]:
     >>> text[:23]
     '<svg class="plot" viewB'
     """
-    from matplotlib import style
+    with needed_for("a figure"):
+        from matplotlib import style
 
     plain = style.context(["default", {"svg.fonttype": "none", "font.size": 9.0}])
     with plain, warnings.catch_warnings():

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.checks import Floats, check_choice, check_count
+from .._support.extras import needed_for
 from .._support.render import html_lines
 from ..exceptions import InvalidInputError
 from .predictions import Predictions
@@ -510,14 +511,9 @@ def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
 
 def _download() -> Path:
     """Return the folder with the files, which are fetched if they are not there."""
-    try:
+    folder = f", or pass `folder` with the files of {QM9_URL} in it"
+    with needed_for("downloading", folder):
         pooch = importlib.import_module("pooch")
-    except ImportError as error:
-        msg = (
-            'Downloading needs pooch: pip install ".[cli]" in a checkout, or pass '
-            f"`folder` with the files of {QM9_URL} in it."
-        )
-        raise ImportError(msg) from error
     home = Path(pooch.os_cache("sigmascale"), "qm9")
     registry = {name: f"sha256:{sha256}" for name, sha256 in _QM9_FILES.values()}
     files = pooch.create(path=home, base_url=QM9_URL, registry=registry)

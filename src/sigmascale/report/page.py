@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._support import numerals
+from .._support.extras import needed_for
 from .._support.files import write_text
 from .._support.text import listed, quoted, shorten, visible
 from .._support.version import __version__
@@ -172,12 +173,9 @@ def _check(validation: Any, title: Any, recalibrator: Any) -> None:
     if recalibrator is not None and not hasattr(recalibrator, "scale_"):
         msg = f"`recalibrator` must be a fitted one; found {quoted(recalibrator)}."
         raise InvalidInputError(msg)
-    try:
+    with needed_for("a report"):
         for package in ("jinja2", "matplotlib"):
             importlib.import_module(package)
-    except ImportError as problem:
-        msg = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
-        raise ImportError(msg) from problem
 
 
 def environment(*, markdown: bool = False) -> Any:
@@ -186,7 +184,8 @@ def environment(*, markdown: bool = False) -> Any:
     Each text passes `visible` or `in_markdown` on its way into the page; in HTML, Jinja
     escapes what comes out.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    with needed_for("a report or a card"):
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     plain = in_markdown if markdown else visible
     made = Environment(
