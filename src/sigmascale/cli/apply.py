@@ -12,6 +12,7 @@ from ..predictions.roles import UncertaintyRoles
 from .options import (
     CommandResult,
     Reading,
+    called,
     option,
     refuse,
     refuse_input,
@@ -95,7 +96,7 @@ class Apply(UncertaintyRoles, Reading):
         count = f"{table.n_rows:,} rows, {len(new)} new columns"
         if table.dropped:
             count += f"; {table.dropped:,} with missing values excluded"
-        words = [f"Wrote {self.output}: {count}"]
+        words = [f"Wrote {called(self.output, 'standard output')}: {count}"]
         width = max(map(len, new)) + 2
         for name in new:
             words.append(f"  {name:<{width}}{columns.get(name, '')}".rstrip())

@@ -18,6 +18,7 @@ from .options import (
     PASSED,
     CommandResult,
     Reading,
+    called,
     option,
     refuse_input,
     tables,
@@ -148,7 +149,7 @@ class Check(Roles, Reading):
             "options": testing_options(self),
             "seed": self.seed,
             "left_out": table.schema.left_out,
-            "file": ", ".join(Path(file).name for file in self.files),
+            "file": ", ".join(Path(called(file)).name for file in self.files),
             "file_sha256": _sha256_of_files(self.files),
         }
         with working("writing the card"):
@@ -223,7 +224,7 @@ def reported(
         return []
     from ..report import write_report
 
-    title = visible(", ".join(command.files))
+    title = visible(", ".join(map(called, command.files)))
     how: dict[str, Any] = {"title": title, "recalibrator": recalibrator}
     with working("writing the report"):
         write_report(command.report, v, **how, steps=steps)

@@ -32,7 +32,7 @@ from .._support.files import parse_json, whole_file
 from .._support.notices import warn
 from .._support.text import listed, quoted
 from ..exceptions import HiddenSheetWarning, InvalidInputError
-from .options import STANDARD, refuse
+from .options import STANDARD, called, refuse
 
 FORMATS = {
     "csv": (".csv",),
@@ -60,10 +60,10 @@ _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+(\d+))
 def named(files: Sequence[str]) -> str:
     """Return what to call files in a message.
 
-    >>> named(["a.csv"]), named(["a.csv", "b.csv"])
-    ('a.csv', 'a.csv, b.csv')
+    >>> named(["a.csv"]), named(["a.csv", "-"])
+    ('a.csv', 'a.csv, standard input')
     """
-    return listed(files, most=3)
+    return listed(map(called, files), most=3)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def about(files: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as problem:
-        if not str(problem).startswith(tuple(f"{file}: " for file in files)):
+        if not str(problem).startswith(tuple(f"{called(file)}: " for file in files)):
             problem.args = (f"{named(files)}: {problem}", *problem.args[1:])
         raise
 
@@ -114,7 +114,7 @@ def row_of(place: int, files: Sequence[str]) -> str:
     ('row 17', 'row 3 of b.csv')
     """
     number, row = divmod(place, OF_A_FILE)
-    return f"row {row} of {files[number]}" if len(files) > 1 else f"row {row}"
+    return f"row {row} of {called(files[number])}" if len(files) > 1 else f"row {row}"
 
 
 def kind_of(path: str, head: bytes = b"") -> str:
@@ -168,7 +168,8 @@ def read(
     """
     for path, times in Counter(map(realpath, files)).items():
         if times > 1:
-            refuse(f"{Path(path).name}: is given twice; its rows would count twice.")
+            name = called(Path(path).name)
+            refuse(f"{name}: is given twice; its rows would count twice.")
 
     # each file as a frame; the number of the file is part of a place
     frames = []
@@ -208,7 +209,7 @@ def _check_alike(file: str, schema: pl.Schema, other: str, its: pl.Schema) -> No
         if names:
             words.append(f"{what} {listed(map(quoted, names))}")
     if words:
-        refuse(f"{other}: unlike {file}, it {' and '.join(words)}.")
+        refuse(f"{called(other)}: unlike {called(file)}, it {' and '.join(words)}.")
 
 
 def _are_alike(one: pl.DataType, other: pl.DataType) -> bool:
@@ -285,7 +286,7 @@ def _source(path: str) -> tuple[Source, bytes]:
         except (OSError, EOFError, zlib.error) as problem:
             refuse(f"cannot be unpacked ({problem}). Is it a whole file?")
     if not content.strip():
-        refuse(f"{'standard input' if path == STANDARD else 'the file'} is empty.")
+        refuse("is empty, or was read before." if path == STANDARD else "is empty.")
     return (io.BytesIO(content) if is_whole else path), content[:HEAD]
 
 

@@ -50,7 +50,7 @@ from .file_formats import (
     reading,
     row_of,
 )
-from .options import Reading, refuse
+from .options import Reading, called, refuse
 
 if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator
@@ -618,9 +618,10 @@ class InputTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the files, for machines."""
-        told: dict[str, Any] = {"file": self.files[0]}
-        if len(self.files) > 1:
-            told = {"files": list(self.files)}
+        names = [called(file) for file in self.files]
+        told: dict[str, Any] = (
+            {"files": names} if len(names) > 1 else {"file": names[0]}
+        )
         told |= {
             "rows": self.n_rows,
             "rows_read": self.n_read,

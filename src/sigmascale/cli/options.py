@@ -73,6 +73,15 @@ def refuse(words: str, code: str = "", **about: Any) -> NoReturn:
     raise InvalidInputError(words, code, **about)
 
 
+def called(file: str, standard: str = "standard input") -> str:
+    """Return the name of a file in words.
+
+    >>> called("-")
+    'standard input'
+    """
+    return standard if file == STANDARD else file
+
+
 def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
     """Refuse an output that is one of the inputs, or that has another's ending."""
     if output == STANDARD:

@@ -99,7 +99,7 @@ class Watch(Roles, Reading):
 
         state = monitor.state
         told = {"data": table.to_dict(), **state.to_dict()}
-        words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
+        words = f"{table.about_columns()}\n\n{wrapped(*state.words.splitlines())}"
         code = {"yes": FAILED, "no": PASSED, "inconclusive": INCONCLUSIVE}[state.answer]
         return CommandResult(told, words, code, recalibrator=recalibrator)
 
@@ -130,7 +130,7 @@ class Watch(Roles, Reading):
         if self.state is not None:
             save(follower, self.state, {"begun": begun})
         told = {"data": table.to_dict(), **follower.to_dict()}
-        words = f"{wrapped(str(table))}\n\n{wrapped(follower.words)}"
+        words = f"{table.about_columns()}\n\n{wrapped(follower.words)}"
         return CommandResult(told, words, recalibrator=recalibrator)
 
     def _known_state(
