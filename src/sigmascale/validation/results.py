@@ -177,10 +177,7 @@ class Check(Result):
 
     def _cells(self) -> Cells:
         row = self.row()
-        cells = []
-        for value in row.values():
-            text = "" if value is None else value
-            cells.append(f"{value:.3g}" if isinstance(value, float) else str(text))
+        cells = [f"{x:.3g}" if isinstance(x, float) else x or "" for x in row.values()]
         return tuple(row), [tuple(cells)]
 
 
