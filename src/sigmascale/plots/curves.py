@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import scores
 from .._support.labels import label_text
 from .._support.numerals import fixed, level, number
 from ..paper.valid_bins import Statistic
@@ -18,15 +19,6 @@ from ..scores import (
     LocalStatistics,
     PITHistogram,
     ReliabilityDiagram,
-    calibration_curve,
-    pit_histogram,
-    reliability_diagram,
-)
-from ..scores import (
-    confidence_curve as compute_confidence_curve,
-)
-from ..scores import (
-    local_statistics as compute_local_statistics,
 )
 from .canvas import (
     DASHES,
@@ -94,7 +86,7 @@ def reliability(
     >>> ss.plots.reliability(ss.datasets.load_diabetes().test).get_ylabel()
     'RMSE'
     """
-    diagrams = results_of(before, after, ReliabilityDiagram, reliability_diagram)
+    diagrams = results_of(before, after, ReliabilityDiagram, scores.reliability_diagram)
     ax = axes_for(ax)
     # Matplotlib 3.10 knows what has been drawn by linear axes alone
     is_log = ax.get_xscale() == "log"
@@ -111,13 +103,10 @@ def reliability(
         (points,) = ax.plot(rmv, diagram.rmse, **dots)
 
         # their limits, which look like the points; they are the last in the legend
-        limits = f"{level(diagram.confidence)} limits"
-        for drawn in ax.collections:
-            if drawn.get_label() == limits:
-                drawn.set_label("")
         bars = ax.vlines(rmv, diagram.low, diagram.high, linewidth=1, zorder=2)
         bars.set(color=points.get_color(), alpha=points.get_alpha())
-        bars.set_label(limits)
+        if diagram is diagrams[-1]:
+            bars.set_label(f"{level(diagram.confidence)} limits")
     _fit_axes(ax, diagrams, is_log=is_log)
     label_axes([ax], "root mean variance (RMV)", "RMSE")
     explain([ax])
@@ -180,7 +169,7 @@ def calibration(
     >>> ss.plots.calibration(ss.datasets.load_diabetes().test).get_xlabel()
     'nominal coverage'
     """
-    curves = results_of(before, after, CalibrationCurve, calibration_curve)
+    curves = results_of(before, after, CalibrationCurve, scores.calibration_curve)
     ax = axes_for(ax)
     for curve, look in zip(curves, looks_of(curves), strict=True):
         if _is_first(ax):
@@ -263,7 +252,7 @@ def pit(
     >>> ss.plots.pit(ss.datasets.load_diabetes().test).get_ylabel()
     'density'
     """
-    histograms = results_of(before, after, PITHistogram, pit_histogram)
+    histograms = results_of(before, after, PITHistogram, scores.pit_histogram)
     axes = panels(ax, histograms)
     looks = looks_of(histograms)
     for histogram, look, panel in zip(histograms, looks, axes, strict=True):
@@ -324,7 +313,7 @@ def confidence_curve(
     >>> ss.plots.confidence_curve(ss.datasets.load_diabetes().test).get_ylabel()
     'RMSE of the rows left'
     """
-    curves = results_of(before, after, ConfidenceCurve, compute_confidence_curve)
+    curves = results_of(before, after, ConfidenceCurve, scores.confidence_curve)
     axes = panels(ax, curves)
     looks = looks_of(curves)
     expected: Look = {"color": SOFT, "linewidth": 1, "label": "expected"}
@@ -387,7 +376,7 @@ def local_statistics(
     >>> ss.plots.local_statistics(ss.datasets.load_diabetes().test).get_yscale()
     'log'
     """
-    compute = partial(compute_local_statistics, by=by, statistic=statistic)
+    compute = partial(scores.local_statistics, by=by, statistic=statistic)
     results = results_of(before, after, LocalStatistics, compute)
     axes = panels(ax, results)
     looks = looks_of(results)
@@ -436,8 +425,7 @@ def _draw_bins(ax: Axes, result: LocalStatistics, look: Look, style: Look) -> No
     ax.axhline(result.target, **IDEAL)
 
     # many bins have small marks; bins that miss the target have larger ones
-    sizes = {40: 4.5, 120: 3.5}  # up to how many bins
-    size = next((size for most, size in sizes.items() if places.size <= most), 2.5)
+    size = 4.5 if places.size <= 40 else 3.5 if places.size <= 120 else 2.5
     good: Look = {**DOTS, "color": look["color"], "marker": "o", "markersize": size}
     good["label"] = f"bins with {level(result.confidence)} limits"
     good = styled(style, good)
@@ -459,8 +447,8 @@ def _draw_bins(ax: Axes, result: LocalStatistics, look: Look, style: Look) -> No
 
 def _draw_overall(ax: Axes, result: LocalStatistics, look: Look, bottom: float) -> None:
     """Draw the average over all rows in the right margin."""
-    beside: Look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
-    beside["color"] = look["color"]
+    margin: Look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
+    margin["color"] = look["color"]
     value, *limits = np.maximum(result.overall, bottom)
-    ax.plot([1.035, 1.035], limits, linewidth=1.5, **beside)
-    ax.plot([1.035], [value], "s", markersize=4, label="all rows", **beside)
+    ax.plot([1.035, 1.035], limits, linewidth=1.5, **margin)
+    ax.plot([1.035], [value], "s", markersize=4, label="all rows", **margin)
