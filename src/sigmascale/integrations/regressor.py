@@ -72,14 +72,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     ----------
     regressor : estimator, optional
         By default ``BayesianRidge()``. It may be a pipeline or a search. Its
-        uncertainties are those of ``predict(X, return_std=True)``, as Gaussian
-        processes have it; the spread of members (random forest, extra trees, bagging,
-        voting); or half the width of quantiles, by ``predict(X, quantiles=[...])`` or
-        by ``loss="quantile"``, of which clones for the levels 0.05, 0.5 and 0.95 are
-        then fitted. A regressor without any (gradient boosting, ridge, neighbours,
-        networks) has one for all rows, the root mean square of errors out of fold, from
-        which the recalibrator learns where errors are larger, by `features` and the
-        prediction.
+        uncertainties are those of ``predict(X, return_std=True)`` (Gaussian processes);
+        of a distribution (NGBoost, skpro); of a variance beside the mean (CatBoost);
+        the width of quantiles (quantile-forest, TabPFN, XGBoost and CatBoost with
+        several levels) or of intervals (MAPIE, crepes); or the standard deviation of
+        members (random forest, extra trees, bagging, voting). Of one that predicts one
+        quantile (LightGBM and others), clones for the levels 0.05, 0.5 and 0.95 are
+        fitted. A regressor without any (gradient boosting, ridge, neighbours, networks)
+        has one for all rows, the root mean square of errors out of fold, from which the
+        recalibrator learns where errors are larger, by `features` and the prediction.
     recalibrator : Recalibrator, optional
         By default ``Recalibrator()``. Its bias, if it learns one, moves the centre of
         distributions and intervals, and not the predictions. The columns of its `parts`
@@ -122,6 +123,10 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
+    Of quantiles and distributions the prediction and the width are used. To keep their
+    shapes, recalibrate :meth:`sigmascale.Predictions.from_quantiles` or
+    :meth:`~sigmascale.Predictions.from_distribution` of rows held out.
+
     With a frozen regressor and ``Recalibrator(hold_out=0.2)``, intervals have the
     guarantee of split conformal prediction. Otherwise it holds approximately: the
     regressor that predicts has seen more rows than those whose errors set the width,
