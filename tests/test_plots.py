@@ -297,7 +297,7 @@ def test_recalibrated_errors_are_expected_beyond_2u_as_their_distributions_say(s
 def test_errors_lie_within_their_intervals_in_the_order_of_u(sets):
     for rows in sets:
         ax = plots.intervals(rows, coverage=0.8, max_points=300)
-        claimed = rows.distributions or ss.Distributions.normal(rows)
+        claimed = rows.distributions
         low, high = (claimed.interval(0.8) - rows.y_pred[:, None]).T
         held = (low <= rows.error) & (rows.error <= high)
         share = f"missed: {100 * (1 - held.mean()):.3g} %; 20 % expected"

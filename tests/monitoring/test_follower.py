@@ -84,7 +84,7 @@ def test_a_follower_that_is_saved_and_loaded_goes_on_as_if_it_had_not_been(tmp_p
     p, follower = stream(), ss.Follower(recalibrator(), 0.9)
     follower.update(p.take(np.arange(1700)))
     follower.save(tmp_path / "f.json")
-    again = ss.load(tmp_path / "f.json")
+    again = ss.load(tmp_path / "f.json", ss.Follower)
     rest = p.take(np.arange(1700, 3000))
     assert again.update(rest).log_stretch == follower.update(rest).log_stretch
     np.testing.assert_array_equal(again.interval(p), follower.interval(p))

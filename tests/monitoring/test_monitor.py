@@ -379,7 +379,7 @@ def test_a_recalibrator_recalibrates_and_says_what_is_normal(molecules, tmp_path
     alone = ss.Monitor(r).update(new)
     assert monitor.alarm is alone.alarm is None
     alone.save(tmp_path / "monitor.json")
-    loaded = ss.load(tmp_path / "monitor.json")
+    loaded = ss.load(tmp_path / "monitor.json", ss.Monitor)
     doubled = new._with(error=2 * new.errors)
     for each in (alone, loaded):
         assert each.update(doubled).alarm.kind == "too small"

@@ -44,7 +44,7 @@ def test_applied_predictions_carry_new_uncertainties_and_distributions():
     assert q.features.keys() == new.features.keys()
     assert ss.scores.crps(q) < ss.scores.crps(new)
     assert np.mean(q.z2) == pytest.approx(1, abs=0.15)
-    assert new.distributions is None  # what was given has not changed
+    assert new.recalibrated is None  # what was given has not changed
 
 
 def test_intervals_hold_what_they_claim_for_errors_of_any_shape():

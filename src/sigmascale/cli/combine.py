@@ -45,7 +45,6 @@ class Combine(Roles, Reading):
         from .._support.render import as_plain
         from ..predictions.combinations import as_matrix, combined, matrix_by
         from ..predictions.predictions import Predictions
-        from ..recalibration.distributions import Distributions
         from .file_formats import refuse_input, write, written_kind
         from .input_table import InputTable, load_fitted
 
@@ -69,7 +68,7 @@ class Combine(Roles, Reading):
             else:
                 matrix, names = matrix_by(rows, str(self.by), self.mean)
             totals = Predictions(**combined(rows, matrix, rho))
-        low, high = Distributions.normal(totals).interval(self.coverage).T
+        low, high = totals.distributions.interval(self.coverage).T
         columns: dict[str, Any] = {"combination": [str(name) for name in names]}
         if totals.y_pred is not None:
             columns["value"] = totals.y_pred

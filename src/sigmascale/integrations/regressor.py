@@ -334,9 +334,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Distributions
         """
         fit = self._fit(X)
-        rows = fit.recalibrator_.apply(fit.to_predictions(X))
-        distributions: Distributions = rows.distributions
-        return distributions
+        rows: Predictions = fit.recalibrator_.apply(fit.to_predictions(X))
+        return rows.distributions
 
     def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
         """Return rows as `recalibrator_` takes them: their uncertainties as they came.

@@ -11,7 +11,6 @@ from .._support.checks import Floats, Ints, check_choice, check_count, check_fra
 from .._support.numerals import number
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions, check_predictions
-from ..recalibration.distributions import Distributions
 from .canvas import (
     GREY,
     INK,
@@ -148,13 +147,13 @@ def _draw_errors(
 def _share_beyond(p: Predictions) -> str:
     """Return the share of errors beyond 2u, and what it should be, if that is known."""
     expected: float | None = None
-    distributions = p.distributions
-    if distributions is None:
+    if p.recalibrated is None:
         # of normal errors, d z² has a chi-squared distribution with d components
         expected = float(special.chdtrc(p.dim, 4 * p.dim))
     elif not p.is_vector:
-        if p.shape is not None:
-            distributions = distributions.of_errors
+        distributions = (
+            p.distributions if p.shape is None else p.distributions.of_errors
+        )
         two_u = 2 * distributions.scale
         below = distributions.cdf(distributions.location - two_u)
         above = 1 - distributions.cdf(distributions.location + two_u)
@@ -258,8 +257,7 @@ def _counted(n_shown: int, n: int) -> str:
 
 def _interval_of_errors(p: Predictions, coverage: float) -> tuple[Floats, Floats]:
     """Return between which errors the interval of each row reaches."""
-    distributions = p.distributions or Distributions.normal(p)
-    low, high = distributions.interval(coverage).T
+    low, high = p.distributions.interval(coverage).T
     predicted = p.target - p.residual
     return low - predicted, high - predicted
 

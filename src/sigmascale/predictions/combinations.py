@@ -269,13 +269,8 @@ def _mean_and_std(p: Predictions) -> tuple[Floats | None, Floats]:
     """Return what each row adds: of rows with a shape, their mean and spread."""
     if p.shape is None:
         return p.y_pred, p.y_std
-    if p.distributions is None:
-        msg = (
-            "Rows with shapes are added up by the means of their distributions: pass "
-            "r.apply(p), or make them with shape=False."
-        )
-        raise InvalidInputError(msg, "shapes")
-    return p.distributions.mean, p.distributions.std
+    distributions = p.distributions
+    return distributions.mean, distributions.std
 
 
 def _variances(matrix: Any, u: Floats, groups: Ints | None) -> tuple[Floats, Floats]:

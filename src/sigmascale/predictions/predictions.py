@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,9 @@ from .forms import (
 )
 from .ordering import canonical_order
 from .shapes import Shapes
+
+if TYPE_CHECKING:
+    from ..recalibration.distributions import Distributions
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 # Questions and scores that are not of a feature.
@@ -113,10 +117,9 @@ class Predictions:
         Positive weights, whose sum is the effective number of rows, (Σw)² / Σw².
     time : array or None
         Numbers, or dates as datetime64 (in UTC if they had a time zone).
-    distributions : Distributions or None
-        The predictive distributions, if a recalibrator has made them
-        (:meth:`sigmascale.Recalibrator.apply`); None stands for normal ones, or for
-        those that quantiles were given of.
+    recalibrated : Distributions or None
+        The distributions that a recalibrator has made
+        (:meth:`sigmascale.Recalibrator.apply`); None of rows as they were predicted.
     shape : Shapes or None
         What quantiles say of each row beyond a middle and a width. The error is then
         that of a *straightened* truth, which a normal row of this prediction and
@@ -141,7 +144,7 @@ class Predictions:
         "weights",
         "time",
         "places",
-        "distributions",
+        "recalibrated",
         "shape",
     )
     _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW, "time_words")
@@ -156,7 +159,7 @@ class Predictions:
     weights: Floats | None
     time: npt.NDArray[Any] | None
     places: Ints | None  # where rows were in the table, if some were left out
-    distributions: Any
+    recalibrated: Distributions | None
     shape: Shapes | None
     time_words: str | None  # why rows seem to lie in the order of a time not given
 
@@ -420,7 +423,7 @@ class Predictions:
         >>> import sigmascale as ss
         >>> samples = np.random.default_rng(0).gamma(2.0, size=(5, 1000))
         >>> p = ss.Predictions.from_samples(samples)
-        >>> ss.Distributions.normal(p).interval(0.9).mean(axis=0).round(1)
+        >>> p.distributions.interval(0.9).mean(axis=0).round(1)
         array([0.4, 4.8])
         """
         table = check_numbers(samples, "samples", (2,))
@@ -483,7 +486,7 @@ class Predictions:
         >>> p = ss.Predictions.from_quantiles(levels, [[1.0, 2.0, 4.0]], y_true=[4.0])
         >>> p.y_pred, p.y_std.round(2), p.z.round(2)
         (array([2.]), array([1.51]), array([0.99]))
-        >>> ss.Distributions.normal(p).quantile(levels).round(2)
+        >>> p.distributions.quantile(levels).round(2)
         array([[1., 2., 4.]])
         """
         q = read_quantiles(levels, quantiles)
@@ -614,7 +617,7 @@ class Predictions:
         return rows
 
     def with_y_std(self, y_std: Any) -> Self:
-        """Return the same rows with other uncertainties, and no distributions.
+        """Return the same rows with other uncertainties, as if these were predicted.
 
         Parameters
         ----------
@@ -634,7 +637,7 @@ class Predictions:
         """
         u = _check_shapes(y_std, {"the predictions": self.y_std})
         _check_sizes(u, self.error)
-        return self._with(y_std=u, distributions=None)
+        return self._with(y_std=u, recalibrated=None)
 
     def _with(self, *, y_std: Floats | None = None, **fields: Any) -> Self:
         """Return the same with some of the fields replaced; errors follow `y_pred`."""
@@ -773,6 +776,20 @@ class Predictions:
         """The features that are labels, as text and None."""
         labelled = [name for name in self.names if self.is_labelled(name)]
         return {name: _read_only(self.labels(name).values()) for name in labelled}
+
+    @property
+    def distributions(self) -> Distributions:
+        """The predictive distributions: those that a recalibrator has made.
+
+        Of rows as they were predicted, they are normal, or those of the quantiles that
+        were given.
+        """
+        if self.recalibrated is not None:
+            return self.recalibrated
+        # rooms below know distributions: this one asks for them by name
+        below = import_module("sigmascale.recalibration.distributions")
+        normal: Distributions = below.Distributions.normal(self)
+        return normal
 
     @property
     def errors(self) -> Floats:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -27,8 +27,12 @@ from .._support.text import quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 
+if TYPE_CHECKING:
+    from .recalibrator import Recalibrator
+
 Kind = Any  # a function that returns a part or refuses it, or a class with parts
 _Class = TypeVar("_Class", bound=type[Any])
+_Loaded = TypeVar("_Loaded")
 
 FORMAT = "sigmascale"
 VERSION = 6  # of the format; other versions are refused
@@ -384,13 +388,19 @@ def save(value: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
     write_text(Path(path), dumps(value, extra))
 
 
-def load(path: str | Path) -> Any:
+@overload
+def load(path: str | Path) -> Recalibrator: ...
+@overload
+def load(path: str | Path, kind: type[_Loaded]) -> _Loaded: ...
+def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     """Read a recalibrator, a monitor or a follower; nothing in the file is executed.
 
     Parameters
     ----------
     path : str or Path
         A file written by `save`.
+    kind : {Recalibrator, Monitor, Follower}, default Recalibrator
+        What the file holds; any other is refused.
 
     Returns
     -------
@@ -408,7 +418,15 @@ def load(path: str | Path) -> Any:
     >>> bool((ss.load(path).predict(data) == r.predict(data)).all())
     True
     """
-    return load_with_extra(path)[0]
+    loaded = load_with_extra(path)[0]
+    found = type(loaded).__name__
+    wanted = "Recalibrator" if kind is None else kind.__name__
+    if found != wanted:
+        msg = (
+            f"{path} holds a {found}, no {wanted}: ss.load(path, ss.{found}) reads it."
+        )
+        raise InvalidInputError(msg, "kind")
+    return loaded
 
 
 def load_with_extra(path: str | Path) -> tuple[Any, dict[str, Any]]:

@@ -444,7 +444,7 @@ class Recalibrator(Parametrised):
             columns=(scale, *p.columns[1:]),
             names=p.names,
             categories=p.categories,
-            distributions=distributions,
+            recalibrated=distributions,
         )
 
     def _location(self, rows: Predictions, unbiased: Predictions) -> Floats:

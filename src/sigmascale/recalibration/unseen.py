@@ -75,7 +75,7 @@ class Unseen:
             location, self.scale, tables, bounds, codes=codes, shape=rows.shape
         )
         recalibrated = rows._with(
-            y_std=self.scale, places=places, distributions=distributions
+            y_std=self.scale, places=places, recalibrated=distributions
         )
         return recalibrated.take(np.argsort(order))  # whole numbers
 

@@ -251,7 +251,7 @@ def _clusters(v: Validation) -> str:
 def _cautions(v: Validation, recalibrator: Any) -> Iterator[str]:
     """Yield what a reader should not conclude, the gravest first."""
     rows = v.rows
-    if rows.distributions is not None and (share := rows.distributions.fitted_share):
+    if share := rows.distributions.fitted_share:
         yield (
             f"That recalibration does as well on other rows: {numerals.percent(share)} "
             "of the rows were used in the fit, so that results after it are too good."

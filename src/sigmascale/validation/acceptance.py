@@ -77,9 +77,9 @@ class Acceptance(Result):
         p = check_predictions(p, errors=False)
         if self.up_to is None:
             return np.zeros(p.n_rows, dtype=bool)
-        if self.ranking == "risk" and p.distributions is None:
+        if self.ranking == "risk" and p.recalibrated is None:
             msg = (
-                "`p` must have distributions, as the rows had by which the limit was "
+                "`p` must be recalibrated, as the rows were by which the limit was "
                 "found: pass r.apply(p)."
             )
             raise InvalidInputError(msg)
@@ -122,7 +122,7 @@ def risk(p: Predictions, limit: float) -> Floats:
     d = p.distributions
     centre = np.zeros(p.n_rows) if p.y_pred is None else p.y_pred
     beyond = 1 - d.cdf(centre + limit) + d.cdf(centre - limit)
-    return np.round(np.asarray(beyond), 9)  # equal ones are equal to the last bit
+    return beyond.round(9)  # equal ones are equal to the last bit
 
 
 def accept(
@@ -172,7 +172,7 @@ def accept(
     confidence = check_fraction(confidence, "confidence")
 
     # rows from the most to the least certain; equal ones are tested together
-    ranking = "u" if p.distributions is None else "risk"
+    ranking = "u" if p.recalibrated is None else "risk"
     values = p.y_std if ranking == "u" else risk(p, limit)
     order = np.argsort(values, kind="stable")
     ranked = values[order]

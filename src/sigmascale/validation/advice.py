@@ -147,7 +147,7 @@ def _validated(
 ) -> Validation:
     """Return the checks of rows; warn of what is odd about them."""
     repeats = "" if p.groups is not None else repeats_found(p)
-    fitted_share = 0.0 if p.distributions is None else p.distributions.fitted_share
+    fitted_share = p.distributions.fitted_share
     _warn(p, repeats, fitted_share)
     doubt: Doubt = ""
     if repeats:

@@ -382,7 +382,7 @@ class Validation(Result):
         >>> v = ss.validate(ss.datasets.load_diabetes().test)
         >>> v.card(tempfile.mkdtemp() + "/card.md")
         """
-        # the one way that leads downwards: pages are made by rooms that know results
+        # pages are made by rooms below, which know results: by name, when asked for
         report = import_module("sigmascale.report")
         report.write_card(path, self, recalibrator=recalibrator, **others)
 
@@ -413,6 +413,6 @@ def leaked_of(rows: Predictions) -> Ints:
 
     None of recalibrated rows, whose u no longer knows which errors are tiny.
     """
-    if rows.distributions is not None:
+    if rows.recalibrated is not None:
         return np.empty(0, dtype=np.intp)
     return leaked_rows(rows)

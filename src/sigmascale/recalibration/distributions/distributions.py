@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from ..._support.checks import (
+    Bools,
     Floats,
     Ints,
     check_count,
@@ -41,10 +42,10 @@ Bounds = tuple[float | None, float | None]
 class Distributions:
     """Predictive distributions of several rows: location + scale × z.
 
-    :meth:`sigmascale.Recalibrator.apply` makes them, as the `distributions` of its
-    predictions. They are distributions of the truth, or of the error where predictions
-    are not known. Of vectors they are those of points about the prediction, in all
-    directions alike.
+    They are the `distributions` of :class:`sigmascale.Predictions`; of those that
+    :meth:`sigmascale.Recalibrator.apply` returns, the recalibrated ones. They are
+    distributions of the truth, or of the error where predictions are not known. Of
+    vectors they are those of points about the prediction, in all directions alike.
 
     Parameters
     ----------
@@ -406,7 +407,7 @@ class Distributions:
         radii = self.z.quantiles(np.array([share]))[self.codes, 0]
         return np.asarray(self.scale * np.sqrt(dim) * radii)
 
-    def contains(self, y: Any, coverage: float = 0.9) -> Any:
+    def contains(self, y: Any, coverage: float = 0.9) -> Bools:
         """Return whether the balls hold the truths.
 
         Parameters
@@ -421,7 +422,7 @@ class Distributions:
         array of bool, shape (n,)
         """
         radii = self.radius(coverage)
-        return self._distance(y) <= radii
+        return np.asarray(self._distance(y) <= radii)
 
     def energy_score(self, y: Any) -> Floats:
         """Return the energy score of each row; less is better.

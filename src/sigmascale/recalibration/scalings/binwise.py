@@ -235,7 +235,7 @@ def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Float
     n_cells = int(np.prod(shape))
     n = np.zeros(n_cells)
     sum_z2 = np.zeros(n_cells)
-    rows = rows._with(groups=None, distributions=None)  # which are not needed
+    rows = rows._with(groups=None, recalibrated=None)  # which are not needed
     for start in range(0, rows.n_rows, SUMMED_AT_A_TIME):
         part = rows.take(slice(start, start + SUMMED_AT_A_TIME))
         cell = _cells_of(part, axes)
