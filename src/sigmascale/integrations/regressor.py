@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from scipy.sparse import issparse
@@ -271,7 +271,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.__dict__ = new.__dict__
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @overload
+    def predict(self, X: Any, return_std: bool) -> Floats | tuple[Floats, Floats]: ...
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
         """Return the predictions of the regressor.
 
         Parameters
