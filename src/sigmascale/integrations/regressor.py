@@ -159,6 +159,13 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     0.9
     """
 
+    regressor_: Any
+    recalibrator_: Recalibrator
+    predictions_: Predictions
+    std_: float | None
+    min_std_: float
+    features_: tuple[int, ...]
+
     def __init__(
         self,
         regressor: Any = None,

@@ -140,8 +140,7 @@ def _rows(regressor: Any, X: Any, y: Any, weights: Any) -> Predictions:
     regressor, X = unwrapped(regressor, X)
     if isinstance(regressor, RecalibratedRegressor):
         rows = regressor.to_predictions(X, y, weights=weights)
-        recalibrated: Predictions = regressor.recalibrator_.apply(rows)
-        return recalibrated
+        return regressor.recalibrator_.apply(rows)
     y_pred, u = predict_with_std(regressor, X)
     if u is None:
         msg = (
