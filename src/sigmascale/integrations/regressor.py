@@ -375,7 +375,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y_pred, u = predict_with_std(fit.regressor_, X)
         if u is None:
             u = np.full(y_pred.size, fit.std_)
-        return fit._rows(X, y_pred, u, y_true=y, **others)
+        return fit._rows(X, y_pred, u, y_true=y, **others)._from(X)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn that input is what the regressor takes."""

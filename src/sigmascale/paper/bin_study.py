@@ -78,6 +78,9 @@ class BinStudy(Result):
         """Return the table and the sentence."""
         return f"{super().__str__()}\n{self.words}"
 
+    def _columns(self) -> dict[str, Any]:
+        return {"n_bins": self.n_bins, **self.scores}
+
     def _cells(self) -> Cells:
         names = [name for name in NUMBERS_SHOWN if name in self.scores]
         rows = [
@@ -186,6 +189,7 @@ def bin_study(
         target=_columns(targets),
         spread=_columns(spreads),
         rival=scorecard_of(rival, bins, n_bins).to_dict(),
+        _origin=test.origin,
     )
 
 

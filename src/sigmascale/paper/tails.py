@@ -211,6 +211,7 @@ def tails(
         skewness_u2=_skewness((u / u.max()) ** 2),
         skewness_e2=_skewness((e / np.abs(e).max()) ** 2),
         n_rows=p.n_rows,
+        _origin=p.origin,
     )
 
 

@@ -432,6 +432,7 @@ def local_statistics_of(
             confidence=settings.confidence,
             method=settings.method,
             n_groups=n_groups,
+            _origin=p.origin,
         )
     return results
 

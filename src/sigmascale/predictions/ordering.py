@@ -36,10 +36,11 @@ def ascending(x: Floats) -> tuple[Ints, Floats]:
 def in_canonical_order(p: Predictions) -> Predictions:
     """Return rows in canonical order, and groups in the order of their rows.
 
-    They know where they were in the table that was passed: see `places`.
+    They know where they were in the table that was passed: see `places`. No frame is
+    made of them, so that they need no index.
     """
     order = canonical_order(p)
-    rows = p.take(order)
+    rows = p._with(origin=None).take(order)
     groups = None if rows.groups is None else in_order_of_appearance(rows.groups)
     places = order if p.places is None else p.places[order]
     return rows._with(places=places, groups=groups)

@@ -47,6 +47,7 @@ from .._support.columns import (
 from .._support.labels import Categories, Label
 from .._support.notices import rows_at, warn
 from .._support.numerals import number
+from .._support.origin import Origin, columns_of, make_frame
 from .._support.text import listed, quoted, shorten
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .dates import words_of_time
@@ -124,6 +125,9 @@ class Predictions:
         What quantiles say of each row beyond a middle and a width. The error is then
         that of a *straightened* truth, which a normal row of this prediction and
         uncertainty would have made: see :meth:`from_quantiles`.
+    origin : Origin or None
+        The library and the index of the first data frame or series among what was
+        given, in which :meth:`to_frame` hands the rows out again.
 
     Examples
     --------
@@ -146,6 +150,7 @@ class Predictions:
         "places",
         "recalibrated",
         "shape",
+        "origin",
     )
     _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW, "time_words")
 
@@ -161,6 +166,7 @@ class Predictions:
     places: Ints | None  # where rows were in the table, if some were left out
     recalibrated: Distributions | None
     shape: Shapes | None
+    origin: Origin | None
     time_words: str | None  # why rows seem to lie in the order of a time not given
 
     def __init__(
@@ -225,6 +231,7 @@ class Predictions:
             groups=None if groups is None else group_codes(groups, u),
             time=None if time is None else check_time(time, u),
             time_words=words_of_time(groups, typed) if time is None else None,
+            origin=Origin.of(y_pred, y_std, y_true, error, features, groups, weights),
             **checked,
         )
 
@@ -350,7 +357,8 @@ class Predictions:
         (array([1.1, 2. ]), array([0.23, 0.3 ]))
         """
         table = upright(members, y_true, members_axis)
-        return cls(*of_members(table, ddof), y_true=y_true, **others)
+        rows = cls(*of_members(table, ddof), y_true=y_true, **others)
+        return rows if members_axis == 0 else rows._from(members)
 
     @classmethod
     def from_distribution(
@@ -432,7 +440,8 @@ class Predictions:
         n_levels = min(n_samples, N_LEVELS)
         levels = (np.arange(n_levels) + 0.5) / n_levels
         quantiles = np.quantile(table, levels, axis=1, method="hazen").T
-        return cls.from_quantiles(levels, quantiles, y_true=y_true, **others)
+        rows = cls.from_quantiles(levels, quantiles, y_true=y_true, **others)
+        return rows._from(samples)
 
     @classmethod
     def from_quantiles(
@@ -490,7 +499,7 @@ class Predictions:
         array([[1., 2., 4.]])
         """
         q = read_quantiles(levels, quantiles)
-        rows = cls(q.middle, q.width, y_true=y_true, **others)
+        rows = cls(q.middle, q.width, y_true=y_true, **others)._from(quantiles)
         has_shape = shape and q.levels.size > 2
         return rows._shaped(q.levels, q.values) if has_shape else rows
 
@@ -528,7 +537,7 @@ class Predictions:
         share = check_fraction(coverage, "coverage")
         levels = [(1 - share) / 2, (1 + share) / 2]
         limits = np.column_stack([bottom, top])
-        return cls.from_quantiles(levels, limits, y_true=y_true, **others)
+        return cls.from_quantiles(levels, limits, y_true=y_true, **others)._from(low)
 
     @classmethod
     def from_atoms(
@@ -615,6 +624,13 @@ class Predictions:
         rows = cls.__new__(cls)
         rows.__dict__.update(frozen)
         return rows
+
+    def _from(self, frame: Any) -> Self:
+        """Return the same rows, with the library and the index of a data frame."""
+        origin = Origin.of(frame)
+        if origin is None:
+            return self
+        return self._with(origin=origin if self.places is None else origin[self.places])
 
     def with_y_std(self, y_std: Any) -> Self:
         """Return the same rows with other uncertainties, as if these were predicted.
@@ -864,6 +880,50 @@ class Predictions:
 
     # -- sums and differences of rows --------------------------------------------------
 
+    def to_frame(self, coverage: float | None = None) -> Any:
+        """Return the rows as a data frame of the library that they came from.
+
+        Parameters
+        ----------
+        coverage : float, optional
+            The coverage of intervals, which become columns: "low" and "high"; of
+            vectors "radius".
+
+        Returns
+        -------
+        data frame
+            Of pandas with its index, Polars or PyArrow; of rows that came in arrays, of
+            pandas, or of Polars where that is missing. Its columns are "y_pred",
+            "y_std" and "y_true" (or "error"), as far as they are known; the features,
+            labels as text; "groups" as numbers, "weights" and "time". Those of vectors
+            end in the number of the component, "y_pred_1"; a feature that is called
+            like one of them in an underscore.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import sigmascale as ss
+        >>> table = pd.DataFrame({"pred": [1.0, 2.0], "std": [0.1, 0.2]}, ["a", "b"])
+        >>> ss.Predictions.from_frame(table).to_frame(coverage=0.9).round(2)
+           y_pred  y_std   low  high
+        a     1.0    0.1  0.84  1.16
+        b     2.0    0.2  1.67  2.33
+        """
+        columns = columns_of("y_pred", self.y_pred) | {"y_std": self.y_std}
+        if self.y_true is not None:
+            columns |= columns_of("y_true", self.y_true)
+        else:
+            columns |= columns_of("error", self.error)
+        if coverage is not None:
+            columns |= self.distributions._limits(coverage)
+        for name in ("groups", "weights", "time"):
+            columns |= columns_of(name, getattr(self, name))
+        for name, column in self.features.items():
+            while name in columns:
+                name += "_"
+            columns[name] = column
+        return make_frame(columns, self.origin, by_row=True)
+
     def combined(
         self,
         C: Any = None,
@@ -920,7 +980,9 @@ class Predictions:
             matrix, _ = as_matrix(C, self.n_rows)
         else:
             matrix, _ = matrix_by(self, by, mean)
-        return Predictions(**combined(self, matrix, rho, y_true))
+        totals = Predictions(**combined(self, matrix, rho, y_true))
+        origin = None if self.origin is None else Origin(self.origin.library)
+        return totals._with(origin=origin)
 
     # -- columns by name or number -----------------------------------------------------
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from .._support import numerals
 from .._support.checks import Bools, Floats, Ints
+from .._support.origin import make_frame
 from .._support.render import Cells, Result
 from ..predictions.ordering import order_of
 from ..predictions.predictions import Predictions
@@ -142,6 +143,22 @@ class Explanation(Result):
     u: Floats
     inside: Bools
 
+    def to_frame(self) -> Any:
+        """Return a line for each row, with its index: u, and the factor of each column.
+
+        Returns
+        -------
+        data frame
+            Of the library that the rows came from, with "u", "typical", "by_u" and
+            other factors by the names of columns, and "inside".
+        """
+        columns: dict[str, Any] = {"u": self.u}
+        columns["typical"] = np.full_like(self.u, self.typical)
+        for name, factor in zip(self.names, self.factors.T, strict=True):
+            columns[f"by_{name}"] = factor
+        columns["inside"] = self.inside
+        return make_frame(columns, self._origin, by_row=True)
+
     def _cells(self) -> Cells:
         # columns that matter most, on average over rows
         strength = np.abs(np.log(self.factors)).mean(axis=0)
@@ -191,4 +208,11 @@ def explain(scale: Additive, background: Background, rows: Predictions) -> Expla
     shares[total[:, 0] == 0, 0] = 1
     logs += clipped[:, None] * shares
     is_inside = np.ones(rows.n_rows, dtype=bool)
-    return Explanation(float(np.exp(typical)), rows.names, np.exp(logs), u, is_inside)
+    return Explanation(
+        float(np.exp(typical)),
+        rows.names,
+        np.exp(logs),
+        u,
+        is_inside,
+        _origin=rows.origin,
+    )

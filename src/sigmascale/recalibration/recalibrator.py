@@ -439,6 +439,7 @@ class Recalibrator(Parametrised):
             fitted_share=fitted_share,
             codes=codes,
             shape=unbiased.shape,
+            origin=rows.origin,
         )
         return unbiased._with(
             columns=(scale, *p.columns[1:]),

@@ -72,7 +72,13 @@ class Unseen:
             tables, codes = self._tables(rows, z, parts)
         location = z.centre(rows.n_rows) if rows.y_pred is None else rows.y_pred
         distributions = Distributions.of(
-            location, self.scale, tables, bounds, codes=codes, shape=rows.shape
+            location,
+            self.scale,
+            tables,
+            bounds,
+            codes=codes,
+            shape=rows.shape,
+            origin=rows.origin,
         )
         recalibrated = rows._with(
             y_std=self.scale, places=places, recalibrated=distributions

@@ -64,12 +64,6 @@ class Summary(Result):
             row[f"{name}_high"] = estimate.high
         return row
 
-    def to_frame(self) -> Any:
-        """Return the same as a data frame of pandas with one row."""
-        import pandas as pd
-
-        return pd.DataFrame([self.to_dict()])
-
     def rows(self) -> dict[str, str]:
         """Return each number with its limits as text, by what it is."""
         rows = {}
@@ -156,7 +150,7 @@ def summary(
     }
     if (spearman := _spearman(p, confidence)) is not None:
         estimates["Spearman"] = spearman
-    return Summary(p.n_rows, estimates, confidence, coverage)
+    return Summary(p.n_rows, estimates, confidence, coverage, _origin=p.origin)
 
 
 def _root(square: Estimate) -> Estimate:

@@ -224,6 +224,7 @@ def accept(
         n_effective=float(n[-1]),
         rows_needed=needed if best < 0 else None,
         curve=curve,
+        _origin=p.origin,
     )
 
 

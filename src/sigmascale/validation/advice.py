@@ -166,6 +166,7 @@ def _validated(
         repeats=repeats,
         rows=p,
         tested=tested,
+        _origin=p.origin,
     )
 
 

@@ -172,6 +172,9 @@ class Check(Result):
             "bound": self.bound,
         }
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return {name: [value] for name, value in self.row().items()}
+
     def _cells(self) -> Cells:
         row = self.row()
         cells = []

@@ -306,7 +306,7 @@ class Validation(Result):
             if s is not None:
                 limits = (s.low, s.high, self.confidence)
                 estimates[name] = Estimate(s.estimate, *limits)
-        return replace(made, estimates=estimates)
+        return replace(made, estimates=estimates, _origin=self.rows.origin)
 
     # -- as data and text --------------------------------------------------------------
 
@@ -334,10 +334,9 @@ class Validation(Result):
             "next_steps": [str(step) for step in self.next_steps],
         }
 
-    def to_frame(self) -> Any:
-        """Return the checks as a data frame of pandas, a row each."""
-        pd = import_module("pandas")
-        return pd.DataFrame([check.row() for check in self.checks.values()])
+    def _columns(self) -> dict[str, list[Any]]:
+        rows = [check.row() for check in self.checks.values()]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def describe(self, kind: Literal["paper"] = "paper") -> str:
         """Return what a referee asks, in a few sentences for a paper.

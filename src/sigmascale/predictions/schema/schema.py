@@ -136,7 +136,7 @@ class Schema:
             features=features,
             min_std=self.min_std,
             **{ARGUMENTS[role]: column(name) for role, name in self.of_rows.items()},
-        )
+        )._from(frame)
         if not self.has_shape:
             return rows
         return rows._shaped(np.array(self.levels), np.sort(made_of, axis=1))

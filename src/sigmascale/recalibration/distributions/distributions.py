@@ -6,7 +6,7 @@ uniform.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
@@ -23,6 +23,7 @@ from ..._support.checks import (
     rng_from,
 )
 from ..._support.numerals import number
+from ..._support.origin import Origin, columns_of, make_frame
 from ..._support.render import html_table
 from ..._support.text import quoted
 from ...exceptions import InvalidInputError
@@ -102,6 +103,7 @@ class Distributions:
         self.bounds = check_bounds(bounds)
         self.fitted_share = 0.0
         self.shape: Shapes | None = None
+        self.origin = Origin.of(location, scale)
         self.codes: Ints = self.z.codes(self.scale)  # which table is whose
 
     @classmethod
@@ -114,6 +116,7 @@ class Distributions:
         fitted_share: float = 0.0,
         codes: Ints | None = None,
         shape: Shapes | None = None,
+        origin: Origin | None = None,
     ) -> Distributions:
         """Return distributions of what is known to be right."""
         distributions = cls.__new__(cls)
@@ -124,6 +127,7 @@ class Distributions:
         distributions.fitted_share = fitted_share
         distributions.codes = z.codes(scale) if codes is None else codes
         distributions.shape = shape
+        distributions.origin = origin
         return distributions
 
     @classmethod
@@ -138,7 +142,7 @@ class Distributions:
         """
         z = ZDistribution(dim=p.components)
         location = z.centre(p.n_rows) if p.y_pred is None else p.y_pred
-        return cls.of(location, p.y_std, z, shape=p.shape)
+        return cls.of(location, p.y_std, z, shape=p.shape, origin=p.origin)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -155,13 +159,18 @@ class Distributions:
             self.fitted_share,
             self.codes[which],
             None if self.shape is None else self.shape[which],
+            None if self.origin is None else self.origin[which],
         )
 
     @property
     def of_errors(self) -> Distributions:
         """Those of the errors of rows with shapes, which have been straightened."""
         return Distributions.of(
-            np.zeros(len(self)), self.scale, self.z, codes=self.codes
+            np.zeros(len(self)),
+            self.scale,
+            self.z,
+            codes=self.codes,
+            origin=self.origin,
         )
 
     # -- in words ----------------------------------------------------------------------
@@ -188,6 +197,51 @@ class Distributions:
         for row, of_row in zip(rows, numbers, strict=True):
             lines.append([str(row), *(number(x, 4) for x in of_row)])
         return f"<p>{self!r}</p>{html_table(header, lines)}"
+
+    # -- as a data frame ---------------------------------------------------------------
+
+    def to_frame(self, coverage: float = 0.9, *, levels: Sequence[float] = ()) -> Any:
+        """Return a data frame of the library that the rows came from.
+
+        Parameters
+        ----------
+        coverage : float, default 0.9
+            The coverage of the intervals.
+        levels : sequence of float, default ()
+            Levels whose quantiles become columns.
+
+        Returns
+        -------
+        data frame
+            Of pandas with the index of the rows, Polars or PyArrow; of rows that came
+            in arrays, of pandas, or of Polars where that is missing. Its columns are
+            "mean", "std", "low" and "high", and quantiles such as "q0.05". Of vectors
+            they are the components of the mean, "mean_1", and "std" and "radius".
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import sigmascale as ss
+        >>> y_pred = pd.Series([1.0, 2.0], ["a", "b"])
+        >>> ss.Predictions(y_pred, [0.1, 0.2]).distributions.to_frame(0.9).round(2)
+           mean  std   low  high
+        a   1.0  0.1  0.84  1.16
+        b   2.0  0.2  1.67  2.33
+        """
+        mean, std = self._moments()
+        columns = columns_of("mean", mean) | {"std": std} | self._limits(coverage)
+        if len(levels):
+            quantiles = self.quantile(np.atleast_1d(levels))
+            for level, column in zip(levels, quantiles.T, strict=True):
+                columns[f"q{level:g}"] = column
+        return make_frame(columns, self.origin, by_row=True)
+
+    def _limits(self, coverage: float) -> dict[str, Floats]:
+        """Return the columns of intervals, or of the radii of balls."""
+        if self.z.dim is not None:
+            return {"radius": self.radius(coverage)}
+        low, high = self.interval(coverage).T
+        return {"low": low, "high": high}
 
     # -- numbers -----------------------------------------------------------------------
 
