@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import numpy as np
 from scipy.sparse import issparse
@@ -72,14 +72,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     ----------
     regressor : estimator, optional
         By default ``BayesianRidge()``. It may be a pipeline or a search. Its
-        uncertainties are those of ``predict(X, return_std=True)``, as Gaussian
-        processes have it; the spread of members (random forest, extra trees, bagging,
-        voting); or half the width of quantiles, by ``predict(X, quantiles=[...])`` or
-        by ``loss="quantile"``, of which clones for the levels 0.05, 0.5 and 0.95 are
-        then fitted. A regressor without any (gradient boosting, ridge, neighbours,
-        networks) has one for all rows, the root mean square of errors out of fold, from
-        which the recalibrator learns where errors are larger, by `features` and the
-        prediction.
+        uncertainties are those of ``predict(X, return_std=True)`` (Gaussian processes);
+        of a distribution (NGBoost, skpro); of a variance beside the mean (CatBoost);
+        the width of quantiles (quantile-forest, TabPFN, XGBoost and CatBoost with
+        several levels) or of intervals (MAPIE, crepes); or the standard deviation of
+        members (random forest, extra trees, bagging, voting). Of one that predicts one
+        quantile (LightGBM and others), clones for the levels 0.05, 0.5 and 0.95 are
+        fitted. A regressor without any (gradient boosting, ridge, neighbours, networks)
+        has one for all rows, the root mean square of errors out of fold, from which the
+        recalibrator learns where errors are larger, by `features` and the prediction.
     recalibrator : Recalibrator, optional
         By default ``Recalibrator()``. Its bias, if it learns one, moves the centre of
         distributions and intervals, and not the predictions. The columns of its `parts`
@@ -122,6 +123,10 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
+    Of quantiles and distributions the prediction and the width are used. To keep their
+    shapes, recalibrate :meth:`sigmascale.Predictions.from_quantiles` or
+    :meth:`~sigmascale.Predictions.from_distribution` of rows held out.
+
     With a frozen regressor and ``Recalibrator(hold_out=0.2)``, intervals have the
     guarantee of split conformal prediction. Otherwise it holds approximately: the
     regressor that predicts has seen more rows than those whose errors set the width,
@@ -153,6 +158,13 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     >>> round(float(((low <= y[300:]) & (y[300:] <= high)).mean()), 1)
     0.9
     """
+
+    regressor_: Any
+    recalibrator_: Recalibrator
+    predictions_: Predictions
+    std_: float | None
+    min_std_: float
+    features_: tuple[int, ...]
 
     def __init__(
         self,
@@ -266,7 +278,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.__dict__ = new.__dict__
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @overload
+    def predict(self, X: Any, return_std: bool) -> Floats | tuple[Floats, Floats]: ...
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
         """Return the predictions of the regressor.
 
         Parameters
