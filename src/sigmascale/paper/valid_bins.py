@@ -7,7 +7,7 @@ but coverage, which has the interval of a share.
 
 Bins of equal size share their bootstrap weights, so that the resampled means of all of
 them are one matrix product. Rows that come in groups, or have weights, get the interval
-of a mean that verdicts have, too.
+of a mean that counts groups, and effective rows.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class MeanZ(MeanSquaredZ):
 
 
 class LocalCoverage(MeanSquaredZ):
-    """The share of truths within intervals, the local PICP. Best is their level."""
+    """The share of true values within intervals, the local PICP; best is `coverage`."""
 
     words = "coverage"
 
@@ -259,7 +259,7 @@ def local_statistics(
         equal weights.
     statistic : {"zms", "mean_z", "coverage", "rce"}, default "zms"
         <Z²>, whose target is 1 (LZMS analysis); the mean of Z, 0 (LZM); the share of
-        truths within intervals, `coverage` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
+        true values within intervals, `coverage` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
     by : str or int, default "u"
         The column to bin by: a number makes equal-size bins, a label one bin each.
     n_bins : int, optional
