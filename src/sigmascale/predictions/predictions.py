@@ -49,6 +49,7 @@ from .._support.notices import rows_at, warn
 from .._support.numerals import number
 from .._support.origin import Origin, columns_of, make_frame
 from .._support.text import listed, quoted, shorten
+from .._support.weighting import mean_of
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .dates import words_of_time
 from .forms import (
@@ -888,9 +889,7 @@ class Predictions:
 
     def mean(self, values: npt.NDArray[Any]) -> float:
         """Return the mean of a value of each row, weighted if rows are."""
-        if self.weights is None:
-            return float(values.mean())
-        return float(self.weights @ values / self.weights.sum())
+        return mean_of(values, self.weights)
 
     # -- as a data frame ---------------------------------------------------------------
 
