@@ -326,7 +326,7 @@ def test_a_few_large_errors_that_have_raised_u_are_told_with_the_factor():
 def test_rows_that_were_fitted_are_recognised_and_others_are_not():
     p = rows()
     r = ss.Recalibrator(ss.LinearScaling()).fit(p)
-    assert len(r.fingerprint_) <= 64
+    assert len(r.fitted_rows_.hashes) <= 64
     assert r.apply(p).distributions.fitted_share > 0.9
     assert r.apply(rows(seed=1)).distributions.fitted_share < 0.1
     order = np.random.default_rng(0).permutation(len(p))

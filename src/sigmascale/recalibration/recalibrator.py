@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from .._support.checks import Floats, Ints, check_choice, check_count, is_real
+from .._support.checks import Floats, check_choice, check_count, is_real
 from .._support.notices import warn
 from .._support.numerals import fixed
 from .._support.parameters import Parametrised, check_is_fitted
@@ -44,6 +44,7 @@ from .matching import (
     checked_array,
     with_columns_of_fit,
 )
+from .out_of_fold import OutOfFold
 from .persistence import (
     by_name,
     index,
@@ -58,7 +59,6 @@ from .persistence import (
     text,
 )
 from .scalings import SCALINGS, BoostedScaling, Scaling
-from .unseen import Unseen
 
 ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
 _OURS = {scaling.__name__: scaling for scaling in SCALINGS.values()}
@@ -165,9 +165,6 @@ class Recalibrator(Parametrised):
         Means over the rows of the fit, by which `explain` explains.
     fitted_rows_ : FittedRows
         What is kept of the rows of the fit, to compare others with.
-    fingerprint_ : array of int
-        At most 64 salted hashes of fitted rows, by which these are recognised if they
-        are judged.
 
     Notes
     -----
@@ -224,7 +221,7 @@ class Recalibrator(Parametrised):
     True
     """
 
-    _unseen: tuple[Predictions, Unseen] | None = None  # the rows of a fit in memory
+    _unseen: tuple[Predictions, OutOfFold] | None = None  # the rows of a fit in memory
     scale_: Additive
     bias_: Additive | None
     distribution_: ZDistribution
@@ -335,8 +332,17 @@ class Recalibrator(Parametrised):
             needs_sign = True
         if needs_sign:
             check_predictions(rows, vectors=False)
+        scaling = self.scaling
+        if scaling is None:
+            scaling = BoostedScaling(random_state=self.random_state)
+        elif not hasattr(scaling, "learn"):
+            msg = (
+                "`scaling` must be a scaling such as BoostedScaling(), with a method "
+                f"`learn`; found {type(scaling).__name__}."
+            )
+            raise InvalidInputError(msg)
         return Choices(
-            scaling=self._checked_scaling(),
+            scaling=scaling,
             may_be_one_factor=self.scaling is None,
             bias=self.bias,
             distribution=self.distribution,
@@ -344,18 +350,6 @@ class Recalibrator(Parametrised):
             parts=parts,
             random_state=self.random_state,
         )
-
-    def _checked_scaling(self) -> Scaling:
-        """Return the scaling, if it is one; boosted trees by default."""
-        if self.scaling is None:
-            return BoostedScaling(random_state=self.random_state)
-        if not hasattr(self.scaling, "learn"):
-            msg = (
-                "`scaling` must be a scaling such as BoostedScaling(), with a method "
-                f"`learn`; found {type(self.scaling).__name__}."
-            )
-            raise InvalidInputError(msg)
-        return self.scaling
 
     # -- what was learned, applied -----------------------------------------------------
 
@@ -581,11 +575,6 @@ class Recalibrator(Parametrised):
         return self.fitted_rows_.sentences(
             unlike, self.names_, self.n_rows_, self.columns_
         )
-
-    @property
-    def fingerprint_(self) -> Ints:
-        """At most 64 salted hashes of fitted rows."""
-        return self.fitted_rows_.hashes
 
     # -- in words ----------------------------------------------------------------------
 

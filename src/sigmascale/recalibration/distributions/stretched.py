@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -125,12 +125,6 @@ class Part:
         refuse_if(not fit, "a part must have a stretch for each coverage that it tells")
         refuse_if((self.stretches < 0).any(), "stretches must be at least 0")
 
-    def of_all_coverages(self) -> Floats:
-        """Return the stretch of each coverage; infinite beyond what rows tell."""
-        stretches = np.full(STRETCHED_COVERAGES.size, math.inf)
-        stretches[: self.stretches.size] = self.stretches
-        return stretches
-
 
 def quantile_of_stretches(
     stretches: Floats, weights: Floats | None, coverage: float, *, held_out: bool
@@ -240,12 +234,14 @@ class Parts:
 
     @cached_property
     def _stretches(self) -> list[Floats]:
-        """Of each axis, the stretches of its codes, a row for each."""
-        stretches = []
+        """Of each axis, stretches[code, coverage]; infinite beyond what rows tell."""
+        of_axes = []
         for of_axis in self.parts:
-            of_codes = [part.of_all_coverages() for part in of_axis]
-            stretches.append(np.array(of_codes))
-        return stretches
+            stretches = np.full((len(of_axis), STRETCHED_COVERAGES.size), math.inf)
+            for of_code, part in zip(stretches, of_axis, strict=True):
+                of_code[: part.stretches.size] = part.stretches
+            of_axes.append(stretches)
+        return of_axes
 
     def stretched(
         self, z: ZDistribution, scale: Floats, rows: Predictions
@@ -256,7 +252,7 @@ class Parts:
         of the scale.
         """
         bin_of_row = z.codes(scale)
-        codes_of_axes = [codes_along(axis, rows) for axis in self.axes]
+        codes_of_axes = [axis.codes_of(rows) for axis in self.axes]
         set_of_row, first_rows = distinct_rows([bin_of_row, *codes_of_axes])
         reaches = [Reaches.of(table, are_radii=z.dim is not None) for table in z.tables]
 
@@ -375,7 +371,7 @@ def _members(axis: Axis, rows: Predictions, *, held_out: bool) -> list[Ints]:
     Of a part without rows nothing is known: where rows are held out, which have a
     guarantee, it has none, and else those of all parts stand for it.
     """
-    code_of_row = codes_along(axis, rows)
+    code_of_row = axis.codes_of(rows)
     members = []
     for code in range(axis.n_codes):
         rows_of_code = np.flatnonzero(code_of_row == code)
@@ -383,14 +379,6 @@ def _members(axis: Axis, rows: Predictions, *, held_out: bool) -> list[Ints]:
             rows_of_code = np.arange(rows.n_rows)
         members.append(rows_of_code)
     return members
-
-
-def codes_along(axis: Axis, rows: Predictions) -> Ints:
-    """Return which part along an axis each row is in."""
-    columns: list[Any] = list(rows.columns)
-    if axis.labels is not None:
-        columns[axis.column] = rows.labels(axis.column)
-    return np.asarray(axis.codes(columns))
 
 
 def distinct_rows(codes: Sequence[Ints]) -> tuple[Ints, Ints]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,7 +21,7 @@ from ...exceptions import DegenerateFitWarning
 from ...predictions.predictions import Predictions
 from ..additive import Additive, Base, Table, trimmed
 from ..folds import fold_numbers, make_folds
-from .axes import codes_of, quantile_axes
+from .axes import quantile_axes
 from .linear import linear_base
 from .outlier_caps import LEAST_RATIO, largest_counted, largest_ratio
 from .scaling import Learned, Scaling
@@ -105,7 +104,7 @@ class RakedScaling(Scaling):
         axes = quantile_axes(rows, n_bins, least_rows=10, most_labels=1000)
         n = ones_if_none(weights, z2.size)
         cells = _CodedRows(
-            codes=np.column_stack(codes_of(axes, rows)),
+            codes=np.column_stack([axis.codes_of(rows) for axis in axes]),
             sizes=[axis.n_codes for axis in axes],
             n=n,
             z2=n * np.minimum(z2, cap),
@@ -142,10 +141,10 @@ class RakedScaling(Scaling):
 
         # of equals, min takes the first: the one that shrinks most
         best = min(self.GRID, key=lambda k: sums[k].deviance())
-        best_without = [
-            min(self.GRID, key=partial(_deviance_without, sums, fold))
-            for fold in range(folds.n_folds)
-        ]
+        best_without = []
+        for fold in range(folds.n_folds):
+            deviances = [sums[k].deviance(without=fold) for k in self.GRID]
+            best_without.append(self.GRID[int(np.argmin(deviances))])
         return best, best_without
 
 
@@ -174,13 +173,6 @@ class _FoldSums:
         mean_ratio = self.z2_left[counted].sum() / n
         mean_log_factor = self.log_factor[counted].sum() / n
         return float(np.log(mean_ratio) + mean_log_factor)
-
-
-def _deviance_without(
-    sums: dict[float, _FoldSums], fold: int, prior_rows: float
-) -> float:
-    """Return the deviance of some prior rows over all folds but one."""
-    return sums[prior_rows].deviance(without=fold)
 
 
 @dataclass(frozen=True)
