@@ -525,3 +525,24 @@ def test_a_column_of_one_value_changes_nothing(scaling):
             q = ss.Recalibrator(scaling, bias=bias).fit(p).apply(p)
             fitted.append(np.column_stack([q.y_std, q.distributions.interval(0.9)]))
         np.testing.assert_array_equal(*fitted)
+
+
+def test_a_recalibrator_shows_itself_before_and_after_the_fit():
+    rng = np.random.default_rng(0)
+    p = ss.Predictions(
+        rng.normal(size=200),
+        rng.uniform(1, 2, 200),
+        y_true=rng.normal(size=200),
+        features={"<b>": rng.normal(size=200)},
+    )
+    r = ss.Recalibrator(ss.RakedScaling(4), hold_out=0.3, bounds=(-10, None))
+    options = "scaling=RakedScaling(n_bins=4), hold_out=0.3, bounds=(-10, None)"
+    assert repr(r) == f"Recalibrator({options})"
+    r.fit(p)
+    for words in (
+        *("RakedScaling, fitted to 200 rows", "factors of u, <b>"),
+        *("held-out z-scores of 60 rows", "True values are at least −10"),
+    ):
+        assert words in repr(r)
+    assert "<b>" not in r._repr_html_()
+    assert "&lt;b&gt;" in r._repr_html_()

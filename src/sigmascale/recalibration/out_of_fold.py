@@ -212,7 +212,7 @@ def beats_one_factor(rows: Predictions, out_of_fold: OutOfFold) -> bool:
     """Return whether rows out of fold gain from a scale that is no multiple of u.
 
     The gain is that of CRPS and of the score of 90 % intervals, each relative to that
-    of u. Half a standard error, asked for beside it, keeps more of a u that was right
+    of u. Half a standard error, asked for in addition, keeps more of a u that was right
     (0.05 % CRPS at 60 rows), but makes real sets worse, one by 13 % interval score.
     """
     fold = out_of_fold.fold

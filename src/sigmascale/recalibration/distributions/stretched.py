@@ -1,11 +1,12 @@
 """Distributions that are stretched in each part of the rows, until intervals hold.
 
 The interval of a coverage c reaches from the median of a table of z-scores to two of
-its quantiles. How many times as far must it reach to hold the z-score of a row? That is
-the row's *stretch* at c. A part of the rows has a quantile of their stretches for each
-coverage: that which conformal prediction takes. A row belongs to several parts, one for
-each column that makes parts, and its interval takes the largest of theirs. Intervals of
-larger coverages hold those of smaller ones; together they are a distribution again.
+its quantiles. How many times as far must it reach to contain the z-score of a row? That
+is the row's *stretch* at c. A part of the rows has a quantile of their stretches for
+each coverage: that which conformal prediction takes. A row belongs to several parts,
+one for each column that makes parts, and its interval takes the largest of theirs.
+Intervals of larger coverages contain those of smaller ones; together they are a
+distribution again.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class Reaches:
         )
 
     def stretches(self, z: Floats, at: int) -> Floats:
-        """Return how many times as far an interval must reach to hold each z-score."""
+        """Return how many times as far intervals must reach to contain each z-score."""
         off = z - self.median
         reach = np.where(off < 0, self.below[at], self.above[at])
         return np.asarray(np.abs(off) / reach)
@@ -98,7 +99,7 @@ def _widened(reach: Floats, outermost: float) -> Floats:
 @stored(n_rows=index, stretches=floats)
 @dataclass(frozen=True, eq=False)
 class Part:
-    """How far intervals must be stretched to hold their share of the rows of a part.
+    """How far intervals must be stretched to contain their share of a part's rows.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class Part:
 def quantile_of_stretches(
     stretches: Floats, weights: Floats | None, coverage: float, *, held_out: bool
 ) -> float:
-    """Return the stretch that holds a share of rows, which conformal prediction takes.
+    """Return the conformal quantile of stretches: that which contains a share of rows.
 
     It is infinite if rows were held out and are too few to tell.
     """
@@ -278,7 +279,7 @@ class Parts:
         self, reaches: Reaches, stretch: Floats, dim: int | None
     ) -> QuantileTable:
         """Return a table whose intervals reach so many times as far."""
-        # the interval of a coverage holds those of smaller ones
+        # the interval of a coverage contains those of smaller ones
         is_told = slice(None, int(np.isfinite(stretch).sum()))
         coverage = STRETCHED_COVERAGES[is_told]
         below = np.maximum.accumulate(stretch[is_told] * reaches.below[is_told])

@@ -1,4 +1,4 @@
-"""A power of u beside the line: where large u tell more, or less, than they say."""
+"""A power of u times the line: where large u tell more, or less, than they say."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def line_or_power(rows: Predictions, line: Base, z2: Floats, fold: Ints) -> Base
 
     Where u tells large errors from small ones better, or worse, than in proportion, one
     number says what trees would say in many steps, and says it of the largest u, too,
-    of which there are too few for a leaf. It is learned from z² up to a cap, and judged
+    of which there are too few for a leaf. It is learned from z² up to a cap, and tested
     by all of z²: a few enormous errors decide for the line.
 
     Parameters

@@ -124,7 +124,7 @@ class RakedScaling(Scaling):
     def _prior_rows(self, folds: _RakedFolds) -> tuple[float, list[float]]:
         """Return the prior rows of all rows, and those without each of the folds.
 
-        Rows of a fold are judged with those that are best for the others, or choosing
+        Rows of a fold are tested with those that are best for the others, or choosing
         would flatter them.
         """
         if self.prior_rows is not None:
@@ -302,7 +302,7 @@ def _factors_of_bins(sums: Floats, n: Floats, prior_rows: float) -> Floats:
 
 
 class _RakedFolds:
-    """Raking of all folds but one, judged by the rows of that one, for each fold."""
+    """Raking of all folds but one, tested by the rows of that one, for each fold."""
 
     def __init__(self, cells: _CodedRows, fold: Ints) -> None:
         self.cells = cells
