@@ -25,13 +25,13 @@ from .persistence import (
     floats,
     index,
     integers,
-    label,
     many,
     number,
     optional,
     pair,
     refuse_if,
     stored,
+    text,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _FLOAT = np.finfo(np.float64)
     column=index,
     edges=optional(floats),
     ties=optional(floats),
-    labels=optional(many(label)),
+    labels=optional(many(optional(text))),
 )
 @dataclass(frozen=True, eq=False)
 class Axis:

@@ -21,7 +21,16 @@ from ..exceptions import (
 )
 from ..predictions.predictions import Predictions
 from .additive import Axis
-from .persistence import floats, index, integers, label, many, refuse_if, stored
+from .persistence import (
+    floats,
+    index,
+    integers,
+    many,
+    optional,
+    refuse_if,
+    stored,
+    text,
+)
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
 HASH_BITS = 52  # which JSON keeps
@@ -110,7 +119,7 @@ class Unlike(NamedTuple):
     columns=many(index),
     quantiles=floats,
     missing=integers,
-    labels=many(many(label)),
+    labels=many(many(optional(text))),
     levels_of_groups=floats,
     hashes=integers,
     salt=index,

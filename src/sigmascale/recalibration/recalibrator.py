@@ -8,9 +8,9 @@ from copy import copy
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
-from .._support.checks import check_choice, check_count, is_real
+from .._support.checks import Floats, check_choice, check_count, is_real
 from .._support.notices import warn
 from .._support.numerals import fixed
 from .._support.parameters import Parametrised, check_is_fitted
@@ -354,6 +354,10 @@ class Recalibrator(Parametrised):
 
     # -- what was learned, applied -----------------------------------------------------
 
+    @overload
+    def predict(self, p: Predictions) -> Floats: ...
+    @overload
+    def predict(self, p: Any) -> Any: ...
     def predict(self, p: Any) -> Any:
         """Return recalibrated standard uncertainties, finite and positive.
 

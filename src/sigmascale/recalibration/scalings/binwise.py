@@ -6,6 +6,7 @@ those that are best by another loss of the paper are searched for from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
@@ -24,7 +25,6 @@ from .scaling import Learned, Scaling
 
 Key = int | str
 Loss = Literal["nll", "consistency", "adaptivity", "total"]
-SUMMED_AT_A_TIME = 2**16  # rows that are summed at a time
 
 
 class TemperatureScaling(Scaling):
@@ -213,16 +213,10 @@ class BinwiseScaling(Scaling):
 def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
     """Return the weights, and the weighted sums of z², of each joint bin of axes."""
     shape = tuple(axis.n_codes for axis in axes)
-    n_cells = int(np.prod(shape))
-    n = np.zeros(n_cells)
-    sum_z2 = np.zeros(n_cells)
-    rows = rows._with(groups=None, distributions=None)  # which are not needed
-    for start in range(0, rows.n_rows, SUMMED_AT_A_TIME):
-        part = rows.take(slice(start, start + SUMMED_AT_A_TIME))
-        cell = _cells_of(part, axes)
-        weights = ones_if_none(part.weights, part.n_rows)
-        n += np.bincount(cell, weights, n_cells)
-        sum_z2 += np.bincount(cell, weights * part.z2, n_cells)
+    cell = _cells_of(rows, axes)
+    weights = ones_if_none(rows.weights, rows.n_rows)
+    n: Any = np.bincount(cell, weights, math.prod(shape))
+    sum_z2: Any = np.bincount(cell, weights * rows.z2, math.prod(shape))
     return n.reshape(shape), sum_z2.reshape(shape)
 
 
