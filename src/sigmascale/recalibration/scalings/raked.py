@@ -26,6 +26,8 @@ from .linear import linear_base
 from .outlier_caps import LEAST_RATIO, largest_counted, largest_ratio
 from .scaling import Learned, Scaling
 
+GAIN_PRIOR = 20.0  # rows, by which factors shrink that tell how much a column gains
+
 
 class RakedScaling(Scaling):
     """Multiply uncertainties by a factor for their bin of u and of every feature.
@@ -219,11 +221,11 @@ class _CodedRows:
         least = np.sort(gains)[-RakedScaling.MOST_VARIABLES]
         return [variable for variable in variables if gains[variable] >= least]
 
-    def _gain(self, variable: int, prior_rows: float = 20.0) -> float:
+    def _gain(self, variable: int) -> float:
         """Return the likelihood that the shrunk factors of one variable gain."""
         n = self.sums(variable, self.n)
         v = self.sums(variable, self.z2) / (self.z2.sum() / self.n.sum())
-        log_factor = np.log((v + prior_rows) / (n + prior_rows))
+        log_factor = np.log((v + GAIN_PRIOR) / (n + GAIN_PRIOR))
         return -float(np.sum(v * np.expm1(-log_factor) + n * log_factor))
 
     def rake(

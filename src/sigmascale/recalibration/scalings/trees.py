@@ -47,8 +47,6 @@ class Boosted:
         The constant.
     out_of_fold : array of shape (n,)
         What the booster that has not seen a row says of it.
-    n_trees : int
-        Trees of each booster; none where they gain less than half a standard error.
     losses : array of shape (n,)
         The loss of each row by that.
     """
@@ -56,7 +54,6 @@ class Boosted:
     tables: tuple[Table, ...]
     constant: float
     out_of_fold: Floats
-    n_trees: int
     losses: Floats
 
 
@@ -156,11 +153,11 @@ def boost(
     mean_gain = mean_of(gain, weights)
     spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
     if not n_best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
-        return Boosted((), 0.0, nothing, 0, losses_of_nothing)
+        return Boosted((), 0.0, nothing, losses_of_nothing)
     tables, constant = _tables_of(boosters, n_best)
     with _threads().limit(limits=1, user_api="openmp"):
         _compare(boosters, n_best, tables, constant, codes)
-    return Boosted(tables, constant, best_out, n_best, best_losses)
+    return Boosted(tables, constant, best_out, best_losses)
 
 
 class _Growers:
