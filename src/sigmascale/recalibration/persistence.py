@@ -22,7 +22,6 @@ import numpy as np
 
 from .._support.checks import EXACT, Floats, Ints
 from .._support.files import parse_json, write_text
-from .._support.labels import Label
 from .._support.text import quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
@@ -100,11 +99,6 @@ def flag(value: Any) -> bool:
     if type(value) is not bool:
         refuse(f"there must be true or false; found {quoted(value)}.")
     return value
-
-
-def label(value: Any) -> Label:
-    """Return a label: text, or none."""
-    return None if value is None else text(value)
 
 
 def plain(value: Any) -> Any:
