@@ -40,7 +40,6 @@ from ..scores.intervals import (
     Estimate,
     Mean,
     abc_limits,
-    mean_interval,
     renumbered,
     wilson_limits,
 )
@@ -67,10 +66,7 @@ class MeanSquaredZ:
 
     words = "⟨Z²⟩"
     least = 0.0
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return 1.0
+    target: float | None = 1.0  # None where it is the nominal coverage
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
@@ -90,10 +86,7 @@ class MeanZ(MeanSquaredZ):
 
     words = "⟨Z⟩"
     least = -np.inf
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return 0.0
+    target = 0.0
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
@@ -104,10 +97,7 @@ class LocalCoverage(MeanSquaredZ):
     """The share of true values within intervals, the local PICP; best is `coverage`."""
 
     words = "coverage"
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return coverage
+    target = None
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
@@ -119,10 +109,7 @@ class RelativeCalibrationError(MeanSquaredZ):
 
     words = "RCE"
     least = -np.inf
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return 0.0
+    target = 0.0
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter, in units of the largest u."""
@@ -335,8 +322,9 @@ def local_statistics(
         (bins,) = cut(p, n_bins, by=by, ties=ties, min_size=MIN_ROWS).values()
     bins, n_groups = _large_enough(bins, p.groups)
 
-    columns = STATISTICS[name].columns(p, coverage)
-    target = STATISTICS[name].target(coverage)
+    drawn = STATISTICS[name]
+    columns = drawn.columns(p, coverage)
+    target = coverage if drawn.target is None else drawn.target
     generator = rng_from(rng)
     value, low, high = binned_statistic(columns, bins, p.groups, settings, generator)
     fraction = valid_fraction(low, high, target, settings.confidence)
@@ -521,19 +509,12 @@ def _limits_of_units(
 
     `by_row` is what each row stands for, bin by bin; the statistic is its mean.
     """
-    starts = np.cumsum(bins.sizes)[:-1]
-    of_bins = np.split(by_row, starts)
+    of_bins = np.split(by_row, np.cumsum(bins.sizes)[:-1])
     limits = []
-    for values, rows, weights in zip(
-        of_bins, bins.rows, bins.weights_of_rows, strict=True
-    ):
-        interval = mean_interval(
-            values,
-            confidence=confidence,
-            groups=renumbered(groups, rows),
-            weights=weights,
-            skewed=True,
-        )
+    of_rows = zip(of_bins, bins.rows, bins.weights_of_rows, strict=True)
+    for values, rows, weights in of_rows:
+        mean = Mean.of(values, renumbered(groups, rows), weights)
+        interval = mean.interval(confidence, skewed=True)
         limits.append((interval.low, interval.high))
     low, high = np.array(limits).T
     return low, high
