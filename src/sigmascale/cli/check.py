@@ -98,7 +98,7 @@ class Check(Roles, Reading):
 
         # what is found of them, or of what the recalibrator makes of them
         testing = {name: getattr(self, name) for name in TESTING} | {"rng": self.seed}
-        with table.naming_rows(), working("testing the uncertainties"):
+        with table.naming_rows():
             if recalibrator is not None:
                 before, rows = rows, recalibrator.apply(rows)
             v = validate(rows, before=before, cost=self.cost, **testing)

@@ -8,7 +8,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.numerals import number
-from .._support.progress import working
 from .._support.text import WIDTH
 from ..predictions.roles import Roles
 from .options import (
@@ -121,7 +120,7 @@ class Fit(Roles, Reading):
             parts=list(self.parts) or None,
             random_state=self.seed,
         )
-        with table.naming_rows(), working("fitting"):
+        with table.naming_rows():
             recalibrator.fit(p)
         description = recalibrator.describe()
         factors = _factors(recalibrator, p)
@@ -143,7 +142,7 @@ class Fit(Roles, Reading):
         # did it help, on the rows that were held out
         v = None
         if held_out is not None:
-            with table.naming_rows(), working("testing on the held-out rows"):
+            with table.naming_rows():
                 after = recalibrator.apply(held_out)
                 v = validate(after, before=held_out, rng=self.seed)
             told["tested"] = len(held_out)

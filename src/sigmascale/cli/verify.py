@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .._support.progress import working
 from ..predictions.roles import Roles
 from .options import (
     FAILED,
@@ -65,7 +64,7 @@ class Verify(Roles, Reading):
         table = InputTable.open(self.files, reading, was)
         testing = {name: getattr(reading, name) for name in TESTING}
         p = table.predictions()
-        with table.naming_rows(), working("testing the uncertainties"):
+        with table.naming_rows():
             rows = p if recalibrator is None else recalibrator.apply(p)
             before = None if recalibrator is None else p
             v = validate(rows, before=before, rng=reading.seed, **testing)
