@@ -32,7 +32,7 @@ from .._support.files import parse_json, whole_file
 from .._support.notices import warn
 from .._support.text import listed, quoted
 from ..exceptions import HiddenSheetWarning, InvalidInputError
-from .options import STANDARD, called, refuse
+from .options import STANDARD, refuse
 
 FORMATS = {
     "csv": (".csv",),
@@ -55,6 +55,11 @@ FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Source = str | io.BytesIO
 # In a sheet: the cells that are merged, as D2:D31, and the last row of them.
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+(\d+))"')
+
+
+def called(file: str, standard: str = "standard input") -> str:
+    """Return the name of a file in words."""
+    return standard if file == STANDARD else file
 
 
 def named(files: Sequence[str]) -> str:

@@ -45,12 +45,13 @@ from .file_formats import (
     OF_A_FILE,
     PLACE,
     about,
+    called,
     named,
     read,
     reading,
     row_of,
 )
-from .options import Reading, called, refuse
+from .options import Reading, refuse
 
 if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator

@@ -16,7 +16,6 @@ from .options import (
     Reading,
     option,
     refuse,
-    refuse_input,
     saved,
     tables,
     wrapped,
@@ -25,8 +24,6 @@ from .options import (
 if TYPE_CHECKING:
     from ..monitoring import Follower, Monitor
     from .input_table import InputTable
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,21 +49,27 @@ class Watch(Roles, Reading):
         "rows that show what is normal, not those fitted", "FILE", common=True
     )
     state: str | None = option(
-        "go on from this file, and write it in the end", "JSON", common=True
+        "go on from this file, and write it in the end",
+        "JSON",
+        common=True,
+        endings=(".json",),
     )
     confidence: float | None = option(
         "1 minus the chance of a false alarm [0.95]", "SHARE", common=True
     )
-    plot: str | None = option("draw the evidence over time", "PICTURE", common=True)
+    plot: str | None = option(
+        "draw the evidence over time",
+        "PICTURE",
+        common=True,
+        endings=(".png", ".svg", ".pdf"),
+    )
     follow: float | None = option(
         "follow with intervals of this coverage, such as 0.9", "SHARE", common=True
     )
 
     def run(self) -> CommandResult:
         """Take the rows in turn."""
-        for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
-            if output is not None:
-                refuse_input(output, (*self.files, self.recalibrator), *endings)
+        self.check_outputs()
         return self._watch() if self.follow is None else self._follow()
 
     def _watch(self) -> CommandResult:
