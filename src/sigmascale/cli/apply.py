@@ -59,9 +59,6 @@ class Apply(UncertaintyRoles, Reading):
 
         self.check_outputs()
         written_kind(self.output)  # is checked before anything is read
-        for level in (self.coverage, *self.quantiles):
-            if not 0 < level < 1:
-                refuse(f"shares and levels must lie between 0 and 1; found {level:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
         with table.naming_rows(), working("recalibrating"), told_at_the_end():

@@ -55,8 +55,6 @@ class Combine(Roles, Reading):
         written_kind(self.output)  # is checked before anything is read
         if (self.by is None) == (self.terms is None):
             refuse("say what is combined: --by COLUMN, or --terms FILE; one of them.")
-        if not 0 < self.coverage < 1:
-            refuse(f"--coverage must lie between 0 and 1; found {self.coverage:g}.")
 
         # the rows, recalibrated
         recalibrator, was = load_fitted(self.recalibrator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..predictions.roles import Roles
@@ -46,8 +45,6 @@ class Verify(Roles, Reading):
         from .check import TESTING
         from .input_table import InputTable, load_fitted
 
-        if not Path(self.card).is_file():
-            refuse(f"{self.card}: there is no such file.", "no-file")
         card = read_card(self.card)
         if card.get("recalibrator") and self.recalibrator is None:
             refuse(
