@@ -37,7 +37,7 @@ class Watch(Roles, Reading):
     many with --state, false alarms are as rare as --confidence says.
     Ends with 0 without an alarm, 1 with one, 4 if rows are too few to know.
     With --follow intervals are widened or narrowed instead, row by row, so that
-    they hold their share of what arrives; it ends with 0.
+    they cover their share of what arrives; it ends with 0.
     """
 
     examples = (
