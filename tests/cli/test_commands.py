@@ -835,6 +835,28 @@ def test_what_is_wrong_with_standard_input_names_it_and_the_row(sigmascale, fitt
     assert done.says("error: standard input: is empty, or was read before")
 
 
+def test_no_command_writes_what_it_reads(sigmascale, fitted, tmp_path):
+    pl.DataFrame({"a": ["x"], "b": [0], "c": [1]}).write_csv("terms.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for command in (
+        ("fit", "t.csv", "-o", "./t.csv"),
+        ("apply", fitted, "t.csv", "-o", "t.csv"),
+        ("check", "t.csv", *PAIR, "--recalibrator", fitted, "--card", fitted),
+        ("check", "t.csv", *PAIR, "--report", "t.csv"),
+        ("watch", fitted, "t.csv", "--state", fitted),
+        ("watch", fitted, "t.csv", "--plot", "t.csv"),
+        ("export", fitted, "-o", fitted),
+        (
+            *("combine", fitted, "t.csv", "--rho", "0"),
+            *("--terms", "terms.csv", "-o", "terms.csv"),
+        ),
+    ):
+        done = sigmascale(*command)
+        assert (done.code, done.out) == (2, ""), command
+        assert done.says("is what is read|Name it so"), done.err
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
 # -- compare, watch, show, export, demo ------------------------------------------------
 
 

@@ -9,16 +9,7 @@ from .._support import numerals
 from .._support.progress import working
 from .._support.text import quoted, unused
 from ..predictions.roles import UncertaintyRoles
-from .options import (
-    CommandResult,
-    Reading,
-    called,
-    option,
-    refuse,
-    refuse_input,
-    saved,
-    tables,
-)
+from .options import CommandResult, Reading, option, refuse, saved, tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +33,9 @@ class Apply(UncertaintyRoles, Reading):
 
     recalibrator: str = saved()
     files: tuple[str, ...] = tables()
-    output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
+    output: str = option(
+        "table to write; - is stdout", "FILE", MISSING, short="-o", endings=()
+    )
     coverage: float = option(
         "nominal coverage of intervals", "SHARE", 0.95, common=True
     )
@@ -61,14 +54,11 @@ class Apply(UncertaintyRoles, Reading):
     def run(self) -> CommandResult:
         """Write the table with new columns."""
         from ..integrations.clusters import told_at_the_end
-        from .file_formats import write, written_kind
+        from .file_formats import called, write, written_kind
         from .input_table import InputTable, load_fitted
 
-        refuse_input(self.output, (*self.files, self.recalibrator))
+        self.check_outputs()
         written_kind(self.output)  # is checked before anything is read
-        for level in (self.coverage, *self.quantiles):
-            if not 0 < level < 1:
-                refuse(f"shares and levels must lie between 0 and 1; found {level:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
         with table.naming_rows(), working("recalibrating"), told_at_the_end():

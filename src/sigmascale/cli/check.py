@@ -18,9 +18,7 @@ from .options import (
     PASSED,
     CommandResult,
     Reading,
-    called,
     option,
-    refuse_input,
     tables,
     wrapped,
 )
@@ -49,9 +47,14 @@ class Check(Roles, Reading):
     recalibrator: str | None = option(
         "test before and after this recalibrator: did it help?", "JSON", common=True
     )
-    report: str | None = option("write a report to this file", "HTML", common=True)
+    report: str | None = option(
+        *("write a report to this file", "HTML"),
+        common=True,
+        endings=(".html", ".htm"),
+    )
     card: str | None = option(
-        "write a card: the results on one page (.html, .md, .json)", "FILE"
+        *("write a card: the results on one page (.html, .md, .json)", "FILE"),
+        endings=(".html", ".htm", ".md", ".json"),
     )
     tolerance: float = option(
         "accepted factor: RMS z from 1/FACTOR to FACTOR", "FACTOR", 1.25, common=True
@@ -82,12 +85,7 @@ class Check(Roles, Reading):
         from ..validation.advice import validate
         from .input_table import InputTable, load_fitted
 
-        for output, endings in (
-            (self.report, (".html", ".htm")),
-            (self.card, (".html", ".htm", ".md", ".json")),
-        ):
-            if output is not None:
-                refuse_input(output, self.files, *endings)
+        self.check_outputs()
 
         # the rows
         recalibrator = was = before = None
@@ -98,7 +96,7 @@ class Check(Roles, Reading):
 
         # what is found of them, or of what the recalibrator makes of them
         testing = {name: getattr(self, name) for name in TESTING} | {"rng": self.seed}
-        with table.naming_rows(), working("testing the uncertainties"):
+        with table.naming_rows():
             if recalibrator is not None:
                 before, rows = rows, recalibrator.apply(rows)
             v = validate(rows, before=before, cost=self.cost, **testing)
@@ -143,6 +141,7 @@ class Check(Roles, Reading):
     def _write_card(self, table: Any, v: Validation, recalibrator: Any) -> None:
         """Write the card that was asked for."""
         from ..report import write_card
+        from .file_formats import called
 
         about = {
             "command": ["sigmascale", *self.argv()],
@@ -223,6 +222,7 @@ def reported(
     if command.report is None:
         return []
     from ..report import write_report
+    from .file_formats import called
 
     title = visible(", ".join(map(called, command.files)))
     how: dict[str, Any] = {"title": title, "recalibrator": recalibrator}

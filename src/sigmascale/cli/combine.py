@@ -7,17 +7,7 @@ from typing import Any
 
 from .._support.progress import working
 from ..predictions.roles import Roles
-from .options import (
-    CommandResult,
-    Reading,
-    called,
-    option,
-    refuse,
-    refuse_input,
-    saved,
-    tables,
-    wrapped,
-)
+from .options import CommandResult, Reading, option, refuse, saved, tables, wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +25,9 @@ class Combine(Roles, Reading):
 
     recalibrator: str = saved()
     files: tuple[str, ...] = tables()
-    output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
+    output: str = option(
+        "table to write; - is stdout", "FILE", MISSING, short="-o", endings=()
+    )
     by: str | None = option(
         "one sum for each label of this feature, or of groups", "COLUMN", common=True
     )
@@ -55,15 +47,13 @@ class Combine(Roles, Reading):
         from .._support.render import as_plain
         from ..predictions.combinations import as_matrix, combined, matrix_by
         from ..predictions.predictions import Predictions
-        from .file_formats import write, written_kind
+        from .file_formats import called, write, written_kind
         from .input_table import InputTable, load_fitted
 
-        refuse_input(self.output, (*self.files, self.recalibrator))
+        self.check_outputs()
         written_kind(self.output)  # is checked before anything is read
         if (self.by is None) == (self.terms is None):
             refuse("say what is combined: --by COLUMN, or --terms FILE; one of them.")
-        if not 0 < self.coverage < 1:
-            refuse(f"--coverage must lie between 0 and 1; found {self.coverage:g}.")
 
         # the rows, recalibrated
         recalibrator, was = load_fitted(self.recalibrator)

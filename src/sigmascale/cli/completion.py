@@ -7,7 +7,7 @@ when a word is completed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from shlex import quote
 from typing import Literal, get_type_hints
 
@@ -101,15 +101,16 @@ def words_of(verb: str) -> list[Word]:
     for field in fields(cls):
         about = field.metadata
         shape = Shape.of(hints[field.name])
+        flags = [about["short"], flag_of(field)] if "name" in about else []
         word = Word(
-            flags=[about["short"], flag_of(field)] if "name" in about else [],
+            flags=[flag for flag in flags if flag],
             help=about["help"],
             value="" if shape.kind is bool else about["metavar"],
             choices=tuple(SCALINGS) if field.name == "scaling" else shape.choices,
             is_many=shape.is_many,
         )
-        words.append(replace(word, flags=[flag for flag in word.flags if flag]))
-    return sorted(words, key=lambda word: not word.flags)
+        words.append(word)
+    return words
 
 
 def _bash() -> str:

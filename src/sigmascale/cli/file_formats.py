@@ -32,7 +32,7 @@ from .._support.files import parse_json, whole_file
 from .._support.notices import warn
 from .._support.text import listed, quoted
 from ..exceptions import HiddenSheetWarning, InvalidInputError
-from .options import STANDARD, called, refuse
+from .options import STANDARD, refuse
 
 FORMATS = {
     "csv": (".csv",),
@@ -45,7 +45,7 @@ FORMATS = {
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc", b"PK\x03\x04": "excel", b"{": "ndjson"}
 UNTYPED = ("csv", "tsv")  # these do not say what is a number
 HEAD = 1 << 16  # bytes of a file that are looked at before it is read
-COMMENTED = "Its first line seems to be a comment. Leave such lines out: grep -v '^#'"
+COMMENTED = "Its first line seems to be a comment; leave such lines out: grep -v '^#'"
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 PLACE = "place of the row"
 OF_A_FILE = 1 << 40  # places in one file
@@ -55,6 +55,11 @@ FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Source = str | io.BytesIO
 # In a sheet: the cells that are merged, as D2:D31, and the last row of them.
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+(\d+))"')
+
+
+def called(file: str, standard: str = "standard input") -> str:
+    """Return the name of a file in words."""
+    return standard if file == STANDARD else file
 
 
 def named(files: Sequence[str]) -> str:
@@ -248,12 +253,8 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
             what = _odd_row(source, mark) or what
         elif kind == "ndjson":
             _check_lines(source)
-        if kind in UNTYPED and head.startswith((b"#", b"\xef\xbb\xbf#")):
-            remedy = (
-                "Its first line seems to be a comment; leave those out: grep -v '^#'"
-            )
-        else:
-            remedy = "Is it a whole file?"
+        is_commented = kind in UNTYPED and head.startswith((b"#", b"\xef\xbb\xbf#"))
+        remedy = COMMENTED if is_commented else "Is it a whole file?"
         msg = f"cannot be read as {kind.upper()}: {what}. ({remedy})"
         raise InvalidInputError(msg) from problem
     return lazy, kind

@@ -13,7 +13,7 @@ import dataclasses
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
@@ -73,28 +73,6 @@ def refuse(words: str, code: str = "", **about: Any) -> NoReturn:
     raise InvalidInputError(words, code, **about)
 
 
-def called(file: str, standard: str = "standard input") -> str:
-    """Return the name of a file in words.
-
-    >>> called("-")
-    'standard input'
-    """
-    return standard if file == STANDARD else file
-
-
-def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
-    """Refuse an output that is one of the inputs, or that has another's ending."""
-    if output == STANDARD:
-        return
-    if not output:
-        refuse("the name of a file to write is empty.")
-    if endings and not output.lower().endswith(endings):
-        refuse(f"{output}: is written as {endings[0][1:].upper()}. Name it so.")
-    for file in inputs:
-        if file != STANDARD and realpath(file) == realpath(output):
-            refuse(f"{output}: is what is read. Choose another name or folder.")
-
-
 def option(
     words: str,
     metavar: str = "",
@@ -103,11 +81,12 @@ def option(
     name: str = "",
     short: str = "",
     common: bool = False,
+    endings: tuple[str, ...] | None = None,
 ) -> Any:
     """Return a field that is an option; `name` and `short` are what is typed.
 
     The first page of help shows options that are `common`. What `metavar` calls a file,
-    no page of the app may set.
+    no page of the app may set; one that is written has certain `endings`, or any.
     """
     about = {
         "help": words,
@@ -115,6 +94,7 @@ def option(
         "name": name,
         "short": short,
         "common": common,
+        "endings": endings,
     }
     return dataclasses.field(default=default, metadata=about)
 
@@ -196,6 +176,28 @@ class Command:
     def run(self) -> CommandResult:
         """Do it."""
         raise NotImplementedError
+
+    def check_outputs(self) -> None:
+        """Refuse to write what is read, or under the ending of another format."""
+        read: set[str] = set()
+        written = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.metadata["metavar"] not in FILES or value is None:
+                continue
+            endings = field.metadata.get("endings")
+            if endings is None:
+                files = [value] if isinstance(value, str) else value
+                read.update(realpath(file) for file in files if file != STANDARD)
+            elif value != STANDARD:
+                written.append((value, endings))
+        for file, endings in written:
+            if not file:
+                refuse("the name of a file to write is empty.")
+            if endings and not file.lower().endswith(endings):
+                refuse(f"{file}: is written as {endings[0][1:].upper()}. Name it so.")
+            if realpath(file) in read:
+                refuse(f"{file}: is what is read. Choose another name or folder.")
 
     @classmethod
     def notes(cls) -> list[str]:

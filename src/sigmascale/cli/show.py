@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .options import (
-    Command,
-    CommandResult,
-    argument,
-    option,
-    refuse,
-    refuse_input,
-    saved,
-    wrapped,
-)
+from .options import Command, CommandResult, argument, option, refuse, saved, wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +53,7 @@ class Export(Command):
         "ONNX",
         short="-o",
         common=True,
+        endings=(".onnx",),
     )
     coverage: float | None = option(
         "add limits of intervals with this nominal coverage", "SHARE", common=True
@@ -76,7 +68,7 @@ class Export(Command):
         from ..recalibration.persistence import load
 
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
-        refuse_input(output, [self.recalibrator], ".onnx")
+        replace(self, output=output).check_outputs()
         recalibrator = load(self.recalibrator)
         to_onnx(recalibrator, output, quantiles=self.quantiles, coverage=self.coverage)
         told = {"output": output, "columns": list(recalibrator.names_)}

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from html import escape
@@ -60,7 +59,6 @@ from .persistence import (
 )
 from .scalings import SCALINGS, BoostedScaling, Scaling
 
-ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
 _OURS = {scaling.__name__: scaling for scaling in SCALINGS.values()}
 # What a fit learns, as files name it, and the attribute that it is.
 _FITTED = {
@@ -291,8 +289,7 @@ class Recalibrator(Parametrised):
         new.n_rows_ = rows.n_rows
         new.n_effective_ = float(rows.n_effective)
 
-        progress = working(f"fitting {new._method}")
-        with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
+        with working(f"fitting {new._method}"):
             fitted = learn(rows, choices)
         new.scale_ = fitted.scale
         new.background_ = Background.of(fitted.scale, rows)

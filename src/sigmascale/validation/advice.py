@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._support.checks import check_choice, check_fraction, rng_from
 from .._support.notices import warn
+from .._support.progress import working
 from ..exceptions import InvalidInputError, SharedRowsWarning
 from ..predictions.diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
 from ..predictions.ordering import in_canonical_order
@@ -158,7 +159,8 @@ def _validated(
     elif leaked_of(p).size > DOUBTED * p.n_rows:
         doubt = "leaked"
     rows = in_canonical_order(p)
-    tested = test_rows(rows, **options, doubt=doubt, rng=rng)
+    with working("testing the uncertainties"):
+        tested = test_rows(rows, **options, doubt=doubt, rng=rng)
     return Validation(
         checks=tested.checks,
         variation=largest_variation(tested),
