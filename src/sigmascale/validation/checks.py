@@ -148,7 +148,7 @@ def _look(
     """
     family = regions.owner.copy()
     for i, column in enumerate(regions.columns[n_columns:], n_columns):
-        family[regions.owner == i] = TREES if column.name == COMBINATIONS else PAIRS
+        family[regions.owner == i] = TREES if column.kind == "trees" else PAIRS
     family[regions.is_short] = SHORT
     families: dict[tuple[int, int], Bools] = {}
     for number, question in enumerate(questions):
@@ -341,11 +341,8 @@ class _Checks:
         if fails.size:
             result, note = "FAIL", ""
             # a pair of columns that is about as far off says more than trees
-            owners = self.regions.owner[c.region[fails]]
-            is_by_trees = np.array(
-                [x.name == COMBINATIONS for x in self.regions.columns]
-            )
-            outward = c.outward[fails] * np.where(is_by_trees[owners], AS_CLEAR, 1)
+            is_by_trees = [self._column(i).kind == "trees" for i in c.region[fails]]
+            outward = c.outward[fails] * np.where(is_by_trees, AS_CLEAR, 1)
             decides = int(fails[np.argmax(outward)])
         forced, _ = self._note(None)
         if forced and result == "FAIL":
@@ -353,8 +350,9 @@ class _Checks:
         subgroup = None
         if decides is not None:
             subgroup = self._subgroup(c, decides, True)
-            if result == "FAIL":
-                subgroup = replace(subgroup, described=self._described(subgroup))
+            column = self._column(c.region[decides])
+            if result == "FAIL" and column.kind == "trees":
+                subgroup = self._described(subgroup, column)
         return self._made(
             COMBINATIONS,
             None,
@@ -381,7 +379,7 @@ class _Checks:
             accepted=self.accepted,
             all_rows=self._all_rows if self.is_known else None,
             counts_in_bound=question.counts_in_bound,
-            is_time=column is not None and column.is_time,
+            is_time=column is not None and column.kind == "time",
             **found,
         )
 
@@ -429,7 +427,7 @@ class _Checks:
         conditions: tuple[Condition, ...] = ()
         n_rows, share = self.values.rows.n_rows, 1.0
         if region >= 0:
-            column = self.regions.columns[self.regions.owner[region]]
+            column = self._column(region)
             first = self.regions.first_cell[self.regions.owner[region]]
             cells = np.arange(self.regions.start[region], self.regions.stop[region])
             conditions = (column.condition(cells - first),)
@@ -465,15 +463,18 @@ class _Checks:
                 subgroups.append(self._read(k, float(off[k]), ends, True))
         return tuple(subgroups)
 
-    def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
-        """Return conditions for rows that trees tell."""
-        if subgroup.column != COMBINATIONS:
-            return ()
-        by_trees = next(c for c in self.regions.columns if c.name == COMBINATIONS)
+    def _column(self, region: int) -> Column:
+        """Return the column of a region."""
+        column: Column = self.regions.columns[self.regions.owner[region]]
+        return column
+
+    def _described(self, subgroup: Subgroup, by_trees: Column) -> Subgroup:
+        """Return rows that trees tell with a few conditions that most fulfil."""
         rows = slice(None) if by_trees.rows is None else by_trees.rows
         w = np.zeros(self.values.z2.size)
         w[rows] = self.values.w[rows]
         value = np.zeros(self.values.z2.size)
         sign = 1 if subgroup.estimate > self.question.ideal else -1
         value[rows] = sign * by_trees.code
-        return described(self.tested.columns, self.values.z2, value, w)
+        conditions = described(self.tested.columns, self.values.z2, value, w)
+        return replace(subgroup, described=conditions)

@@ -75,14 +75,15 @@ def combined(
     expected = _expected(table, tested, values, in_half < 0.5, is_learned)
 
     # in cells; trees' fifths are parts, as those of a column are
-    new = []
     w = values.w[tested]
     n_eff = values.rows.n_effective * tested.size / n
-    for name, x in ({COMBINATIONS: expected} | pairs).items():
-        n_blocks = N_BLOCKS_OF_TREES if name == COMBINATIONS else N_BLOCKS
-        column = column_of_numbers(name, x, w, n_eff, n_blocks=n_blocks)
-        parts = column.parts if name == COMBINATIONS else no_regions()
-        new.append(replace(column, rows=tested, parts=parts))
+    by_trees = column_of_numbers(
+        COMBINATIONS, expected, w, n_eff, n_blocks=N_BLOCKS_OF_TREES
+    )
+    new = [replace(by_trees, rows=tested, kind="trees")]
+    for name, x in pairs.items():
+        pair = column_of_numbers(name, x, w, n_eff, n_blocks=N_BLOCKS)
+        new.append(replace(pair, rows=tested, parts=no_regions(), kind="ranks"))
     return new
 
 
