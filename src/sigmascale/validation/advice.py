@@ -149,7 +149,16 @@ def _validated(
     """Return the checks of rows; warn of what is odd about them."""
     repeats = "" if p.groups is not None else repeats_found(p)
     fitted_share = 0.0 if p.distributions is None else p.distributions.fitted_share
-    _warn(p, repeats, fitted_share)
+    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=3)
+    warn_of_dominant(p, stacklevel=3)
+    if fitted_share > FITTED_SHARE:
+        warn(
+            f"About {fitted_share:.0%} of these rows are among those that the "
+            "recalibrator was fitted on, where it looks better than it is: test it on "
+            "others.",
+            SharedRowsWarning,
+            stacklevel=3,
+        )
     doubt: Doubt = ""
     if repeats:
         doubt = "repeats"
@@ -168,17 +177,3 @@ def _validated(
         rows=p,
         tested=tested,
     )
-
-
-def _warn(p: Predictions, repeats: str, fitted_share: float) -> None:
-    """Warn of what is odd about rows, and of rows that were fitted."""
-    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=4)
-    warn_of_dominant(p, stacklevel=4)
-    if fitted_share > FITTED_SHARE:
-        warn(
-            f"About {fitted_share:.0%} of these rows are among those that the "
-            "recalibrator was fitted on, where it looks better than it is: test it on "
-            "others.",
-            SharedRowsWarning,
-            stacklevel=4,
-        )

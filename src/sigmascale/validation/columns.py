@@ -146,8 +146,8 @@ class Condition:
     labels : tuple of str
         The labels.
     kind : {"given", "time", "ranks", "trees"}
-        What the column is. Limits of ranks are between 0 and 1, and those of what trees
-        expect mean nothing to a reader.
+        What the column is. Ranks are between 0 and 1; limits of what trees expect mean
+        nothing to a reader.
     """
 
     column: str

@@ -164,19 +164,13 @@ def described(
             max_depth=depth, min_weight_fraction_leaf=least, random_state=0
         )
         leaf = tree.fit(table, value, sample_weight=w).apply(table)
-        best = int(
-            np.argmax(
-                np.where(
-                    tree.tree_.children_left < 0, tree.tree_.value.ravel(), -np.inf
-                )
-            )
-        )
+        nodes = tree.tree_
+        of_leaves = np.where(nodes.children_left < 0, nodes.value.ravel(), -np.inf)
+        best = int(np.argmax(of_leaves))
         inside = (leaf == best) & (w > 0)
         mean_z2 = np.average(z2[inside], weights=w[inside])
         off = abs(float(np.log(max(mean_z2, 1e-300) / np.average(z2, weights=w))))
-        split = np.unique(
-            tree.tree_.feature[tree.decision_path(table[inside][:1]).indices]
-        )
+        split = np.unique(nodes.feature[tree.decision_path(table[inside][:1]).indices])
         paths.append((off, inside, split[split >= 0]))
     farthest = max(off for off, _, _ in paths)
     _, inside, split = next(x for x in paths if x[0] >= AS_GOOD * farthest)
