@@ -272,6 +272,32 @@ def test_a_ridge_between_two_columns_is_found_and_named(monkeypatch):
     assert subgroup.share == pytest.approx(n_found / 5000, rel=0.05)
 
 
+def test_features_may_be_called_as_combinations_are():
+    rng = np.random.default_rng(3)
+    n = 8000
+    a, b, noise, x = rng.normal(size=(4, n))
+    b = 0.8 * a + 0.6 * b
+    ridge = np.abs(a - b)
+    is_near = ridge < np.quantile(ridge, 0.2)
+    features = {"a": a, "b": b, "a − b": noise, "combinations": x}
+
+    def validated(is_wrong):
+        u = rng.gamma(3, 1, n)
+        error = u * rng.normal(size=n) * np.where(is_wrong, 1.5, 1)
+        return ss.validate(ss.Predictions(error=error, y_std=u, features=features))
+
+    v = validated(x > 1)
+    found = v.checks["adaptivity: combinations"].subgroup
+    assert found.where.startswith("combinations ≥ ")
+    assert found.where in str(v)
+    assert np.mean(x[v.rows_of(found)] > 0.9) > 0.9
+    v = validated(is_near)
+    found = v.checks["combinations"].subgroup
+    assert found.where.startswith("a − b ")
+    assert found.where.endswith(" (ranks)")
+    assert np.mean(is_near[v.rows_of(found)]) > 0.7
+
+
 def test_a_local_bias_is_found_beside_a_global_one():
     v = ss.validate(
         rows(bias=lambda u, x: np.where(x["kind"] == "salt", -0.9, 0.1)),

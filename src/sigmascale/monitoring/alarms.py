@@ -172,11 +172,11 @@ class MonitorState:
             return str(self.alarm)
         if self.missing:
             return (
-                f"Cannot tell yet: {self.n_rows} rows have come, and {self.missing} "
+                f"Inconclusive: {self.n_rows:,} rows have come, and {self.missing} "
                 "more are needed to know what is normal."
             )
         words = (
-            f"No change found in {self.n_rows} rows: the evidence for one is "
+            f"No change found in {self.n_rows:,} rows: the evidence for one is "
             f"{self.evidence:.2g}, and an alarm is raised at {self.limit:.3g}."
         )
         return words if self.caution is None else f"{words} {self.caution}"

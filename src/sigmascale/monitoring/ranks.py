@@ -106,11 +106,6 @@ class Units:
             columns[name] = cells.tolist()
         return {"columns": columns}
 
-    @classmethod
-    def from_state(cls, parts: dict[str, Any]) -> Units:
-        """Return the units of a file."""
-        return cls(**parts)
-
     def __len__(self) -> int:
         return int(self["tie"].size)
 

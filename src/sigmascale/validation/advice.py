@@ -150,7 +150,16 @@ def _validated(
     """Return the checks of rows; warn of what is odd about them."""
     repeats = "" if p.groups is not None else repeats_found(p)
     fitted_share = p.distributions.fitted_share
-    _warn(p, repeats, fitted_share)
+    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=3)
+    warn_of_dominant(p, stacklevel=3)
+    if fitted_share > FITTED_SHARE:
+        warn(
+            f"About {fitted_share:.0%} of these rows are among those that the "
+            "recalibrator was fitted on, where it looks better than it is: test it on "
+            "others.",
+            SharedRowsWarning,
+            stacklevel=3,
+        )
     doubt: Doubt = ""
     if repeats:
         doubt = "repeats"
@@ -171,17 +180,3 @@ def _validated(
         tested=tested,
         _origin=p.origin,
     )
-
-
-def _warn(p: Predictions, repeats: str, fitted_share: float) -> None:
-    """Warn of what is odd about rows, and of rows that were fitted."""
-    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=4)
-    warn_of_dominant(p, stacklevel=4)
-    if fitted_share > FITTED_SHARE:
-        warn(
-            f"About {fitted_share:.0%} of these rows are among those that the "
-            "recalibrator was fitted on, where it looks better than it is: test it on "
-            "others.",
-            SharedRowsWarning,
-            stacklevel=4,
-        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ RARE_SHARE = 0.01  # of the rows with rare labels, from which they are one part
 RARE = "rare labels"
 LONGEST_NAME = 100  # characters of a name; longer ones are shortened in the middle
 TIME = "time"
+ColumnKind = Literal["given", "time", "ranks", "trees"]
 
 
 def no_regions() -> Ints:
@@ -69,8 +70,9 @@ class Column:
         The rows that it says something of; None for all.
     is_date : bool
         Whether numbers are microseconds since 1970.
-    is_time : bool
-        Whether it is the time of the rows, not a feature.
+    kind : {"given", "time", "ranks", "trees"}
+        What it is: u or a feature, the time of the rows, a sum or difference of ranks
+        of two columns, or what trees expect.
     """
 
     name: str
@@ -86,7 +88,7 @@ class Column:
     left_out: float = 0.0
     rows: Ints | None = None
     is_date: bool = False
-    is_time: bool = False
+    kind: ColumnKind = "given"
 
     @property
     def n_cells(self) -> int:
@@ -100,7 +102,8 @@ class Column:
     def condition(self, cells: Ints) -> Condition:
         """Return what rows in some cells have in common."""
         if self.labels is not None:
-            return Condition(self.name, labels=tuple(self.labels[i] for i in cells))
+            labels = tuple(self.labels[i] for i in cells)
+            return Condition(self.name, labels=labels, kind=self.kind)
         assert self.low is not None
         assert self.high is not None
         low = float(self.low[cells[0]])
@@ -112,7 +115,8 @@ class Column:
             return date_text(x) if self.is_date else x
 
         last = self.n_cells - 1
-        return Condition(self.name, end(low, cells[0], 0), end(high, cells[-1], last))
+        ends = end(low, cells[0], 0), end(high, cells[-1], last)
+        return Condition(self.name, *ends, kind=self.kind)
 
     def cells_of(self, condition: Condition) -> Ints:
         """Return the cells of which all rows fulfil a condition."""
@@ -141,19 +145,26 @@ class Condition:
         The limits of the range, both within it; None where it is open. Text is a date.
     labels : tuple of str
         The labels.
+    kind : {"given", "time", "ranks", "trees"}
+        What the column is. Ranks are between 0 and 1; limits of what trees expect mean
+        nothing to a reader.
     """
 
     column: str
     low: float | str | None = None
     high: float | str | None = None
     labels: tuple[str, ...] = ()
+    kind: ColumnKind = "given"
 
     @property
     def text(self) -> str:
         """The condition in words."""
+        if self.kind == "trees":
+            return "a group found by a tree model"
         if self.labels:
             return label_words(self.column, *self.labels)
-        return range_words(self.column, self.low, self.high)
+        words = range_words(self.column, self.low, self.high)
+        return f"{words} (ranks)" if self.kind == "ranks" else words
 
 
 # -- columns in cells ------------------------------------------------------------------
@@ -180,7 +191,7 @@ def columns_of(values: Values) -> list[Column]:
         name = TIME if TIME not in rows.names else f"{TIME} of the rows"
         moments = x.astype(np.float64)
         of_time = column_of_numbers(name, moments, values.w, rows.n_effective)
-        columns.append(replace(of_time, is_date=is_date, is_time=True))
+        columns.append(replace(of_time, is_date=is_date, kind="time"))
     return columns
 
 

@@ -75,14 +75,15 @@ def combined(
     expected = _expected(table, tested, values, in_half < 0.5, is_learned)
 
     # in cells; trees' fifths are parts, as those of a column are
-    new = []
     w = values.w[tested]
     n_eff = values.rows.n_effective * tested.size / n
-    for name, x in ({COMBINATIONS: expected} | pairs).items():
-        n_blocks = N_BLOCKS_OF_TREES if name == COMBINATIONS else N_BLOCKS
-        column = column_of_numbers(name, x, w, n_eff, n_blocks=n_blocks)
-        parts = column.parts if name == COMBINATIONS else no_regions()
-        new.append(replace(column, rows=tested, parts=parts))
+    by_trees = column_of_numbers(
+        COMBINATIONS, expected, w, n_eff, n_blocks=N_BLOCKS_OF_TREES
+    )
+    new = [replace(by_trees, rows=tested, kind="trees")]
+    for name, x in pairs.items():
+        pair = column_of_numbers(name, x, w, n_eff, n_blocks=N_BLOCKS)
+        new.append(replace(pair, rows=tested, parts=no_regions(), kind="ranks"))
     return new
 
 
@@ -163,19 +164,13 @@ def described(
             max_depth=depth, min_weight_fraction_leaf=least, random_state=0
         )
         leaf = tree.fit(table, value, sample_weight=w).apply(table)
-        best = int(
-            np.argmax(
-                np.where(
-                    tree.tree_.children_left < 0, tree.tree_.value.ravel(), -np.inf
-                )
-            )
-        )
+        nodes = tree.tree_
+        of_leaves = np.where(nodes.children_left < 0, nodes.value.ravel(), -np.inf)
+        best = int(np.argmax(of_leaves))
         inside = (leaf == best) & (w > 0)
         mean_z2 = np.average(z2[inside], weights=w[inside])
         off = abs(float(np.log(max(mean_z2, 1e-300) / np.average(z2, weights=w))))
-        split = np.unique(
-            tree.tree_.feature[tree.decision_path(table[inside][:1]).indices]
-        )
+        split = np.unique(nodes.feature[tree.decision_path(table[inside][:1]).indices])
         paths.append((off, inside, split[split >= 0]))
     farthest = max(off for off, _, _ in paths)
     _, inside, split = next(x for x in paths if x[0] >= AS_GOOD * farthest)

@@ -70,7 +70,8 @@ class Subgroup(Result):
     @property
     def where(self) -> str:
         """The rows in words."""
-        return " and ".join(x.text for x in self.conditions) or "all rows"
+        conditions = self.described or self.conditions
+        return " and ".join(x.text for x in conditions) or "all rows"
 
     @property
     def column(self) -> str | None:
@@ -154,7 +155,7 @@ class Check(Result):
         """Whether it passes."""
         return self.result == "pass"
 
-    def row(self) -> dict[str, str | float | None]:
+    def row(self) -> dict[str, Any]:
         """Return it as a row of a table."""
         s = self.subgroup
         return {

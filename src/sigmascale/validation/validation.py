@@ -199,7 +199,11 @@ class Validation(Result):
         columns = [] if self.tested.regions is None else self.tested.regions.columns
         is_in = np.ones(self.rows.n_rows, dtype=np.bool_)
         for condition in subgroup.conditions:
-            column = next(c for c in columns if c.name == condition.column)
+            column = next(
+                c
+                for c in columns
+                if (c.name, c.kind) == (condition.column, condition.kind)
+            )
             has_cell = np.isin(column.code, column.cells_of(condition))
             of_column = np.zeros_like(is_in)
             of_column[slice(None) if column.rows is None else column.rows] = has_cell

@@ -21,7 +21,6 @@ from .._support import numerals
 from .._support.notices import row_number
 from .._support.text import TOPIC, WIDTH, listed, visible
 from .._support.version import __version__
-from .combinations import COMBINATIONS
 
 if TYPE_CHECKING:
     from .change import Change
@@ -77,28 +76,11 @@ class Table:
 # -- lines -----------------------------------------------------------------------------
 
 
-def where(v: Validation, subgroup: Subgroup) -> str:
-    """Return which rows a subgroup has.
-
-    Rows of which trees expect much have no limits that mean anything to a reader, and
-    those of pairs of columns are ranks, between 0 and 1.
-    """
-    words = []
-    for condition in subgroup.described or subgroup.conditions:
-        if condition.column == COMBINATIONS:
-            words.append("a group found by a tree model")
-        elif condition.column in v.columns:
-            words.append(condition.text)
-        else:
-            words.append(f"{condition.text} (ranks)")
-    return " and ".join(words) or "all rows"
-
-
-def place(v: Validation, subgroup: Subgroup) -> str:
+def place(subgroup: Subgroup) -> str:
     """Return a subgroup with its share of the rows."""
     if not subgroup.conditions:
         return "all rows"
-    return f"{where(v, subgroup)}, {numerals.percent(subgroup.share)} of rows"
+    return f"{subgroup.where}, {numerals.percent(subgroup.share)} of rows"
 
 
 def estimate(v: Validation, check: Check, subgroup: Subgroup) -> str:
@@ -125,7 +107,7 @@ def line(v: Validation, check: Check, subgroup: Subgroup | None = None) -> Line:
     if check.kind == "bias" and result != "pass":
         name += ", too low" if subgroup.estimate > 0 else ", too high"
     numbers = estimate(v, check, subgroup)
-    return Line(mark, name, place(v, subgroup), numbers, check.name)
+    return Line(mark, name, place(subgroup), numbers, check.name)
 
 
 def tables(v: Validation) -> list[Table]:
@@ -339,7 +321,7 @@ def _worst_fault(v: Validation) -> tuple[str, str]:
         sign = "low" if bias.subgroup.estimate > 0 else "high"
         others = {x.result for x in v.checks.values() if x.counts and x is not bias}
         calibrated = "; u is calibrated" if others == {"pass"} else ""
-        return "Biased", f"predictions are too {sign}{_for(v, bias)}{calibrated}"
+        return "Biased", f"predictions are too {sign}{_for(bias)}{calibrated}"
 
     # all rows first, then the subgroup that is farthest off
     worst = min(sizes or failing, key=lambda x: (x.kind != "calibration", _nearness(x)))
@@ -347,11 +329,11 @@ def _worst_fault(v: Validation) -> tuple[str, str]:
     value = worst.subgroup.estimate
     if worst.unit == "share":
         size = "few" if value < worst.ideal else "many"
-        return "Not calibrated", f"{nominal(v)} cover too {size} values{_for(v, worst)}"
+        return "Not calibrated", f"{nominal(v)} cover too {size} values{_for(worst)}"
     confident, size = CONFIDENT[value > worst.ideal]
     if not worst.subgroup.conditions:
         return "Not calibrated", f"{confident}, u is too {size} overall"
-    return "Not calibrated", f"{confident}{_for(v, worst)}"
+    return "Not calibrated", f"{confident}{_for(worst)}"
 
 
 def is_cause(bias: Check, sizes: Sequence[Check]) -> bool:
@@ -372,12 +354,12 @@ def is_cause(bias: Check, sizes: Sequence[Check]) -> bool:
     return True
 
 
-def _for(v: Validation, check: Check) -> str:
+def _for(check: Check) -> str:
     """Return the subgroup of a check as the end of a sentence."""
     s = check.subgroup
     if s is None or not s.conditions:
         return " overall"
-    return f" for {where(v, s)} ({numerals.percent(s.share)} of rows)"
+    return f" for {s.where} ({numerals.percent(s.share)} of rows)"
 
 
 def effect(change: Change) -> tuple[str, str]:
@@ -747,7 +729,7 @@ def _found(v: Validation) -> str:
         if check.result != "FAIL" or check.unit != "" or s is None:
             continue
         if s.conditions and not is_same(v, check):
-            said.append(f"{_spelled(estimate(v, check, s))} for {place(v, s)}")
+            said.append(f"{_spelled(estimate(v, check, s))} for {place(s)}")
             break
     if covered := _of_all_rows(v, "coverage"):
         said.append(f"{nominal(v)} covered {_spelled(covered)}")

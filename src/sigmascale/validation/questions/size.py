@@ -153,10 +153,8 @@ class SizeEstimates(Estimates):
         """Return limits of ln RMS z."""
         t = student_t(self.regions, level, is_moderated=is_moderated)
         low_shift, high_shift = self.shifts.limits(t)
-        d = self.shifts.d
         whole = self.question.all_rows(level)
-        low = whole.off + d - np.hypot(d - low_shift, whole.down)
-        high = whole.off + d + np.hypot(high_shift - d, whole.up)
+        low, high = whole.plus(self.shifts.d, low_shift, high_shift)
 
         own = abc_limits(1.0, self.mean, self.second, self.third, t)
         own_low, own_high = (
