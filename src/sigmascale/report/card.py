@@ -469,9 +469,14 @@ def verify_card(
     """
     place = Path(path)
     text, card = _read(place)
-    edited = _edited(place, text, card)
-    other_data = _other_data(card, validation, recalibrator)
-    return (*edited, *other_data)
+    about = {"seed": card.get("seed"), "left_out": ()}
+    now = card_of(validation, recalibrator=recalibrator, about=about)
+    try:
+        return (*_edited(place, text, card), *_other_data(card, now))
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        # somebody has written other data, and their hash
+        msg = f"{place.name} is no card of sigmascale: its fields are not those of one."
+        raise DamagedFileError(msg, "card") from problem
 
 
 def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
@@ -483,7 +488,8 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
     # pictures stand between comments with their names
     pictures = {}
     for name, sha256 in card.get("pictures", {}).items():
-        between = re.search(rf"<!--{name}-->(.*?)<!--/{name}-->", text, re.DOTALL)
+        mark = re.escape(name)
+        between = re.search(f"<!--{mark}-->(.*?)<!--/{mark}-->", text, re.DOTALL)
         pictures[name] = between[1] if between else ""
         if _sha256(pictures[name]) != sha256:
             yield f"The picture {quoted(name)} is not the one that was made."
@@ -500,37 +506,22 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
         yield "The page was edited: it does not show the numbers that it carries."
 
 
-def _other_data(
-    card: Mapping[str, Any],
-    validation: Validation,
-    recalibrator: Any,
-) -> Iterator[str]:
+def _other_data(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield how rows, recalibrator and numbers differ from those of a card."""
-    about = {"seed": card.get("seed"), "left_out": ()}
-    now = card_of(validation, recalibrator=recalibrator, about=about)
-    data = now["data"]
-    if _at(card, "data", "columns") != data["columns"]:
-        were = listed(card["data"]["columns"], 6)
-        are = listed(data["columns"], 6)
+    was, data = card["data"], now["data"]
+    if was["columns"] != data["columns"]:
+        were, are = (listed(each["columns"], 6) for each in (was, data))
         yield f"Other columns: the card tested {were}; these are {are}."
-    elif _at(card, "data", "rows_sha256") != data["rows_sha256"]:
-        n_then = card["data"]["n_rows"]
-        n_now = data["n_rows"]
+    elif was["rows_sha256"] != data["rows_sha256"]:
+        n_then, n_now = was["n_rows"], data["n_rows"]
         yield f"Other rows: the card tested {n_then:,}, these are {n_now:,} others."
-    if _at(card, "recalibrator", "sha256") != _at(now, "recalibrator", "sha256"):
+    of_card, of_now = (each["recalibrator"] or {} for each in (card, now))
+    if of_card.get("sha256") != of_now.get("sha256"):
         yield "Another recalibrator than that of the card, or none."
     differences = list(_differences(card, now))
     yield from differences[:MOST_TOLD]
     if len(differences) > MOST_TOLD:
         yield f"... and {len(differences) - MOST_TOLD:,} more numbers or words differ."
-
-
-def _at(card: Mapping[str, Any], *path: str) -> Any:
-    """Return what stands at a path, or None."""
-    value: Any = card
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def _differences(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
