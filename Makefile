@@ -165,6 +165,7 @@ studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies a
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		> $(STUDIES)/monitor.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/paired.py > $(STUDIES)/paired.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/few_rows.py > $(STUDIES)/few_rows.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/honest_md.py --out $(STUDIES)/honest_md.md
 	@echo "== studies: done; see $(STUDIES)"
 

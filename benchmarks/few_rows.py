@@ -48,6 +48,7 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=100)
     n_sets = parser.parse_args().sets
     warnings.simplefilter("ignore")
+    print("# What recalibration with few rows costs, and gains\n")
     print(f"`python benchmarks/few_rows.py --sets {n_sets}`; ± one standard error.\n")
     print("| errors | RMS z | rows | change of the CRPS, % |")
     print("| --- | ---: | ---: | ---: |")
