@@ -160,10 +160,12 @@ arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena/*.csv; 
 
 studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies anew; hours
 	@mkdir -p $(STUDIES)
-	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --out $(STUDIES)/verdicts.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --seed 4754 --sets 0.15 \
+		--out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		> $(STUDIES)/monitor.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/paired.py > $(STUDIES)/paired.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/few_rows.py > $(STUDIES)/few_rows.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/honest_md.py --out $(STUDIES)/honest_md.md
 	@echo "== studies: done; see $(STUDIES)"
 

@@ -1,4 +1,4 @@
-"""The tables on the page of recalibration: of scalings, and of few rows."""
+"""The table of scalings on the page of recalibration."""
 
 import warnings
 
@@ -37,28 +37,4 @@ def distances():
             distance = np.expm1(np.sqrt(np.mean(np.log(u / unseen.true_std) ** 2)))
             cells.append(f"{100 * distance:.0f} %")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def few_rows():
-    """Return by how much recalibration changes the CRPS, by rows and RMS z."""
-
-    def made(n, seed, rms_z):
-        rng = np.random.default_rng(seed)
-        u = rng.lognormal(0, 0.4, n)
-        error = rms_z * u * rng.normal(size=n)
-        return ss.Predictions(error=error, y_std=u, features=rng.normal(size=(n, 3)))
-
-    lines = ["| RMS z before | 60 rows | 250 rows |", "| ---: | ---: | ---: |"]
-    for rms_z in (1.0, 1.25):
-        cells = []
-        for n in (60, 250):
-            changes = []
-            for seed in range(12):
-                p, new = made(n, seed, rms_z), made(4000, 100 + seed, rms_z)
-                after = ss.Recalibrator().fit(p).apply(new)
-                changes.append(100 * (ss.scores.crps(after) / ss.scores.crps(new) - 1))
-            error = np.std(changes, ddof=1) / np.sqrt(len(changes))
-            cells.append(f"{np.mean(changes):+.2f} ± {error:.2f} %".replace("-", "−"))
-        lines.append(f"| {rms_z:.2f} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
