@@ -344,7 +344,7 @@ def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     version = document.get("version")
     if type(version) is int and version > VERSION:
         refuse(
-            f"it has format {version}, which a newer sigmascale "
+            f"it has format {quoted(version)}, which a newer sigmascale "
             f"({quoted(document.get('library'))}) has written; this is {__version__}. "
             "Update it: pip install --upgrade sigmascale"
         )

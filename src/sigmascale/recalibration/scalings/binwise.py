@@ -173,7 +173,7 @@ class BinwiseScaling(Scaling):
         if not 1 <= len(set(columns)) == len(columns) <= 2:
             msg = (
                 "`by` must be a column, or a pair of different columns; found "
-                f"{quoted(self.by)}. One factor for all rows is TemperatureScaling."
+                f"{quoted(self.by)}."
             )
             raise InvalidInputError(msg)
 
