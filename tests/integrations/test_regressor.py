@@ -275,12 +275,23 @@ class Listing(LinearRegression):
         return [mean + 3.0 * stats.norm.ppf(level) for level in quantiles]
 
 
-def test_quantiles_that_are_listed_are_an_uncertainty():
+class Asking(LinearRegression):
+    """Predicts quantiles whose middle is not its prediction, as sktime may."""
+
+    def predict_quantiles(self, X, alpha):
+        mean = super().predict(X)[:, None]
+        return pd.DataFrame(mean + 1 + 3 * stats.norm.ppf(alpha), columns=alpha)
+
+
+def test_quantiles_that_are_asked_for_by_another_name_are_an_uncertainty():
     X, y = make_data()
-    for regressor in (Listing(), FrozenEstimator(Listing().fit(X, y))):
-        model = quick(regressor, cv=2).fit(X, y)
-        np.testing.assert_allclose(model.predictions_.y_std, 3.0)
-        np.testing.assert_allclose(model.predict(X), Listing().fit(X, y).predict(X))
+    predicted = LinearRegression().fit(X, y).predict(X)
+    for kind in (Listing, Asking):
+        for regressor in (kind(), FrozenEstimator(kind().fit(X, y))):
+            model = quick(regressor, cv=2).fit(X, y)
+            np.testing.assert_allclose(model.predictions_.y_std, 3.0)
+            np.testing.assert_allclose(model.predict(X), predicted)
+            np.testing.assert_allclose(model.to_predictions(X).y_pred, predicted)
 
 
 def test_stacks_have_no_uncertainty_and_learn_one():

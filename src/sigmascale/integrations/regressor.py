@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from scipy.sparse import issparse
@@ -233,7 +233,12 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
         # what predicts, and which rows tell its errors, with their predictions
         if isinstance(regressor, FrozenEstimator):
-            self._refuse_ensemble_of_one()
+            if self.ensemble:
+                msg = (
+                    "`ensemble` needs a regressor that can be fitted to folds, and a "
+                    "frozen one predicts as it is. Leave `ensemble` out."
+                )
+                raise InvalidInputError(msg)
             fitted = regressor
             rows = np.arange(target.size)
             y_pred, u = predict_with_std(fitted, X)
@@ -245,10 +250,11 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                     for split in splits
                 )
             rows = np.concatenate([np.arange(target.size)[test] for _, test in splits])
-            y_pred = np.concatenate([fold.y_pred for fold in of_folds])
-            u = np.concatenate([fold.u for fold in of_folds]) if has_std else None
+            models, predicted, uncertain = zip(*of_folds, strict=True)
+            y_pred = np.concatenate(predicted)
+            u = np.concatenate(uncertain) if has_std else None
             if self.ensemble:
-                fitted = MeanOfModels([fold.model for fold in of_folds])
+                fitted = MeanOfModels(models)
             else:
                 fitted = fitted_clone(regressor, X, target, options)
                 _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
@@ -256,7 +262,9 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         # where it tells no uncertainty, one number for all rows
         new.std_ = None
         if u is None:
-            new.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
+            counted = None if weights is None else np.asarray(weights, float)[rows]
+            mean_square = np.average((target[rows] - y_pred) ** 2, weights=counted)
+            new.std_ = float(np.sqrt(mean_square)) or 1.0
             u = np.full(rows.size, new.std_)
         _check_positive(u, regressor)
         new.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
@@ -458,15 +466,6 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         validate_data(fit, X, skip_check_array=True, reset=False)
         return fit
 
-    def _refuse_ensemble_of_one(self) -> None:
-        """Refuse `ensemble` where the regressor was fitted before."""
-        if self.ensemble:
-            msg = (
-                "`ensemble` needs a regressor that can be fitted to folds, and a "
-                "frozen one predicts as it is. Leave `ensemble` out."
-            )
-            raise InvalidInputError(msg)
-
     def _features(
         self, X: Any, recalibrator: Recalibrator, *, has_std: bool
     ) -> tuple[int, ...]:
@@ -518,38 +517,13 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         )
 
 
-class _OutOfFold(NamedTuple):
-    """A model that was fitted without a fold, and what it says of the fold.
-
-    Attributes
-    ----------
-    model : regressor
-        The model.
-    y_pred : array of shape (n,)
-        Its predictions.
-    u : array of shape (n,) or None
-        Its uncertainties, if it tells any.
-    """
-
-    model: Any
-    y_pred: Floats
-    u: Any
-
-
 def _out_of_fold(
     regressor: Any, X: Any, y: Floats, options: dict[str, Any], train: Any, test: Any
-) -> _OutOfFold:
-    """Return a model that has learned from `train`, and what it says of `test`."""
+) -> tuple[Any, Floats, Floats | None]:
+    """Return a model fitted to `train`; its predictions and uncertainties of `test`."""
     of_train = _check_method_params(X, options, indices=train)
     model = fitted_clone(regressor, _safe_indexing(X, train), y[train], of_train)
-    y_pred, u = predict_with_std(model, _safe_indexing(X, test))
-    return _OutOfFold(model, y_pred, u)
-
-
-def _root_mean_square(error: Floats, weights: Any, rows: Any) -> float:
-    """Return the root of the weighted mean of squared errors; 1 if all are 0."""
-    counted = None if weights is None else np.asarray(weights, dtype=float)[rows]
-    return float(np.sqrt(np.average(error**2, weights=counted))) or 1.0
+    return model, *predict_with_std(model, _safe_indexing(X, test))
 
 
 def _check_positive(u: Floats, regressor: Any) -> None:

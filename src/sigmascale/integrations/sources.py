@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
@@ -53,7 +53,7 @@ def _one_quantile(regressor: Any) -> list[dict[str, Any]]:
     These are parameters, of a step in a pipeline or in a search as well; there are none
     if it predicts something else.
     """
-    parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
+    parameters = _parameters(regressor)
     is_linear = isinstance(_last(regressor), QuantileRegressor)
     for name, value in parameters.items():
         *path, parameter = name.split("__")
@@ -137,13 +137,20 @@ def has_uncertainty(regressor: Any) -> bool:
 class MeanOfModels:
     """Regressors, each fitted without one of the folds, that predict by their mean."""
 
-    def __init__(self, regressors: list[Any]) -> None:
+    def __init__(self, regressors: Sequence[Any]) -> None:
         self.regressors = regressors
 
     def predict(self, X: Any) -> Floats:
         """Return the mean of what they predict."""
         predicted = [predictions_of(regressor, X) for regressor in self.regressors]
         return np.asarray(np.mean(predicted, axis=0), dtype=float)
+
+    def predict_with_std(self, X: Any) -> tuple[Floats, Floats | None]:
+        """Return the means of what they predict, and of their uncertainties."""
+        all_told = [predict_with_std(regressor, X) for regressor in self.regressors]
+        predicted, uncertain = zip(*all_told, strict=True)
+        u = None if uncertain[0] is None else np.mean(uncertain, axis=0)
+        return np.mean(predicted, axis=0), u
 
 
 def unwrapped(regressor: Any, X: Any) -> tuple[Any, Any]:
@@ -168,7 +175,7 @@ def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
     """Return what a fitted regressor predicts, and its uncertainties if it has some."""
     regressor, X = unwrapped(regressor, X)
     if isinstance(regressor, MeanOfModels):
-        return _mean_with_std(regressor, X)
+        return regressor.predict_with_std(X)
     source = source_of(regressor)
     if source is None:
         return _column(regressor.predict(X), regressor), None
@@ -212,19 +219,6 @@ def _column(values: Any, regressor: Any) -> Floats:
         )
         raise InvalidInputError(msg, "several-columns")
     return np.ravel(np.asarray(values, dtype=float))
-
-
-def _mean_with_std(models: MeanOfModels, X: Any) -> tuple[Floats, Floats | None]:
-    """Return the means of predictions and of uncertainties over several regressors."""
-    predictions = []
-    uncertainties = []
-    for regressor in models.regressors:
-        y_pred, u = predict_with_std(regressor, X)
-        predictions.append(y_pred)
-        if u is not None:
-            uncertainties.append(u)
-    mean = np.mean(predictions, axis=0)
-    return mean, np.mean(uncertainties, axis=0) if uncertainties else None
 
 
 def _spread(ensemble: Any, X: Any) -> Floats:
@@ -294,20 +288,27 @@ def _has(name: str) -> Callable[[Any], bool]:
     return lambda regressor: callable(getattr(regressor, name, None))
 
 
-def _loss(regressor: Any) -> str:
-    """Return the name of the loss that CatBoost minimises."""
+def _parameters(regressor: Any) -> dict[str, Any]:
+    """Return the parameters of a regressor, if it has such."""
     parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
+    return parameters
+
+
+def _loss(regressor: Any) -> str:
+    """Return the name of the loss that CatBoost or XGBoost minimises."""
+    parameters = _parameters(regressor)
     return str(parameters.get("objective") or parameters.get("loss_function"))
 
 
 def _levels(regressor: Any) -> list[float]:
     """Return the levels of quantiles that are predicted at once, or none."""
-    if _loss(regressor).startswith("MultiQuantile:alpha="):
-        return [float(level) for level in _loss(regressor).split("=", 1)[1].split(",")]
-    parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
-    levels = np.ravel(parameters.get("quantile_alpha", 0.5))
-    is_xgboost = _loss(regressor) == "reg:quantileerror" and levels.size > 1
-    return [float(level) for level in levels] if is_xgboost else []
+    loss, _, levels = _loss(regressor).partition(":alpha=")
+    if loss == "MultiQuantile":
+        return [float(level) for level in levels.split(",")]
+    if loss != "reg:quantileerror":
+        return []
+    in_list = np.ravel(_parameters(regressor).get("quantile_alpha", 0.5))
+    return [float(level) for level in in_list] if in_list.size > 1 else []
 
 
 def _told(regressor: Any, X: Any) -> tuple[Any, Any]:
@@ -379,9 +380,9 @@ def _of_prediction(results: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _of_predicted_quantiles(regressor: Any, X: Any) -> tuple[Any, Any]:
-    """Return the middle and the width of quantiles, as sktime has them."""
+    """Return what it predicts, and the width of quantiles, as sktime has them."""
     quantiles = regressor.predict_quantiles(X, alpha=list(FITTED_LEVELS))
-    return _middle_and_width(FITTED_LEVELS, quantiles)
+    return regressor.predict(X), _middle_and_width(FITTED_LEVELS, quantiles)[1]
 
 
 def _of_variance(regressor: Any, X: Any) -> tuple[Any, Any]:
