@@ -81,7 +81,10 @@ def columns_of(name: str, values: Any) -> dict[str, Any]:
 
 
 def _as_cells(column: Any) -> Any:
-    """Return a column as all libraries take it: no objects, no days."""
+    """Return a column as all libraries take it.
+
+    Polars and PyArrow know no array of objects, nor times in seconds or hours.
+    """
     if not isinstance(column, np.ndarray):
         return list(column)
     if column.dtype.kind in "OU":

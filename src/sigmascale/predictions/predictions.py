@@ -233,7 +233,9 @@ class Predictions:
             groups=None if groups is None else group_codes(groups, u),
             time=None if time is None else check_time(time, u),
             time_words=words_of_time(groups, typed) if time is None else None,
-            origin=Origin.of(y_pred, y_std, y_true, error, features, groups, weights),
+            origin=Origin.of(
+                y_pred, y_std, y_true, error, features, groups, weights, time
+            ),
             **checked,
         )
 
