@@ -194,8 +194,8 @@ def _all_limits(
         at_once[0] = np.minimum(at_once[0], alone[0])
         at_once[1] = np.maximum(at_once[1], alone[1])
         bound = np.maximum(-alone[0], alone[1])
-        if one_sided.far is not None:
-            bound[:-1] = one_sided.far
+        if one_sided.bound is not None:
+            bound[:-1] = one_sided.bound
         low, high = simultaneous.low_difference, simultaneous.high_difference
         off = np.append(estimates.off, whole.off)
         differs = (low > 0) | (high < 0)

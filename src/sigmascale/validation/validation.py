@@ -389,19 +389,21 @@ class Validation(Result):
         report = import_module("sigmascale.report")
         report.write_card(path, self, recalibrator=recalibrator, **others)
 
-    def text(self, steps: Iterable[str] | None = None, **how: Any) -> str:
+    def text(
+        self, steps: Iterable[str] | None = None, *, about_rows: bool = True
+    ) -> str:
         """Return what is printed, with other words for what to do next.
 
         Parameters
         ----------
         steps : iterable of str, optional
             What to do next; by default in Python.
-        **how
-            ``about_rows=False`` leaves out the line that says what was tested.
+        about_rows : bool, default True
+            Whether the line is there that says what was tested.
         """
         if steps is None:
             steps = [step.printed for step in self.next_steps]
-        return words.as_text(self, steps, **how)
+        return words.as_text(self, steps, about_rows=about_rows)
 
     def __str__(self) -> str:
         """Return the first line, the tables, the statements, and what to do next."""
