@@ -273,7 +273,7 @@ class _Checks:
         if has_few and of:
             T = math.inf
 
-        # the region that surely is off by most, if one is; else the farthest part
+        # the region that is significantly off by most, if any; else the farthest part
         fails = which[limits.outward[which] > bound]
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
@@ -382,7 +382,7 @@ class _Checks:
         return "", 0.0
 
     def _is_same(self, mine: Bools) -> bool:
-        """Return whether there are regions, and none surely differs from all rows."""
+        """Return whether there are regions, and none differs significantly."""
         use = mine & self.regions.is_usable
         return bool(mine.any() and not self.limits.differs[use].any())
 

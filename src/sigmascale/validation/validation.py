@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator
     from ..scores import Scorecard, Summary
 
-# share of the largest errors, and of z² that they hold, from which it is worth a word
+# share of the largest errors, and of z² that they have, from which it is worth a word
 FEW = 0.01
 DECIDE = 0.25
 MOST_NAMED = 10  # rows of these
@@ -41,12 +41,12 @@ DOUBTED = 0.05  # share of rows that the model has learned from, which leaves do
 
 @dataclass(frozen=True, repr=False)
 class DecidingRows(Result):
-    """The rows of the largest errors, where these hold much of the sum of z².
+    """The rows of the largest errors, where these have much of the sum of z².
 
     Attributes
     ----------
     share_of_rows, share_of_z2 : float
-        The share of the rows, and of the sum of z² that they hold.
+        The share of the rows, and of the sum of z² that they have.
     rows : tuple of int
         The positions of the largest, as rows came, the largest first.
     abs_z : tuple of float
@@ -237,7 +237,7 @@ class Validation(Result):
 
     @cached_property
     def rows_that_decide(self) -> DecidingRows | None:
-        """The rows of the largest errors, if they hold much of the sum of z²."""
+        """The rows of the largest errors, if they have much of the sum of z²."""
         rows = self.tested.values.rows
         addends = self.tested.values.w * rows.z2
         n = int(FEW * rows.n_rows)
