@@ -217,7 +217,7 @@ class Watched:
     def begin(
         cls, units: Units, share: float, enough: int, name: str | None = None
     ) -> Watched | None:
-        """Watched all rows, or the regions of a feature unless it has but one value.
+        """Watch all rows, or the regions of a feature unless it has but one value.
 
         Parameters
         ----------

@@ -40,17 +40,17 @@ DIGITS = 9  # of a sum of shares
 class Follower:
     """Intervals of a recalibrator, stretched by a factor t that follows a stream.
 
-    A row that its interval misses makes t larger by exp(0.05 c), where c is the
-    coverage asked for, and one that it holds makes t smaller by exp(−0.05 (1 − c)). So
-    the share of rows that are held stays near c where u, the model or the world change,
-    in whatever way. A group counts once, by its share of misses, with a step of 0.5.
+    A row that its interval misses multiplies t by exp(0.05 c), where c is the coverage
+    asked for, and one that it covers by exp(−0.05 (1 − c)). So the share of rows that
+    are covered stays near c where u, the model or the world change, in whatever way. A
+    group counts once, by its share of misses, with a step of 0.5.
 
     Parameters
     ----------
     recalibrator : Recalibrator
         A fitted one.
     coverage : float, default 0.9
-        Share of the true values that intervals shall hold.
+        Share of the true values that intervals shall cover.
 
     Attributes
     ----------
@@ -70,20 +70,20 @@ class Follower:
     wherever errors do, the second part vanishes like 1 / n.
 
     Misses are counted, and log t is computed from their number: where it comes back to
-    0, intervals are those of the recalibrator to the last bit, and hold the same ties.
+    0, intervals are those of the recalibrator to the last bit, ties included.
 
     *What this is about*: intervals are replayed. A row counts as missed if the interval
-    with the t of that moment misses it, which is the one that was given if truths come
-    one by one. Where they come late or in batches, rows in between were given older
-    intervals; the identity then holds for replayed intervals, and nearly for those that
-    were given.
+    with the t of that moment misses it, which is the one that was given if true values
+    come one by one. Where they come late or in batches, rows in between were given
+    older intervals; the identity is then exact for replayed intervals, and nearly so
+    for those that were given.
 
     *What it does not promise*: any window. After a sudden change the next rows are
     missed until t has grown, by a factor of 2 after some 15 misses in a row; in the
-    worst 200 rows of nine streams intervals of 90 % held 81 to 87 % where truths came
-    one by one, 74 to 85 % where 50 came at a time, and those that stood still 46 to
-    84 %. Nor any kind of row: t is one number, so that rows of a region
-    that has become worse are missed, and all others get intervals that are too wide.
+    worst 200 rows of nine streams 90 % intervals covered 81 to 87 % where true values
+    came one by one, 74 to 85 % where 50 came at a time, and those that stood still 46
+    to 84 %. Nor any kind of row: t is one number, so that rows of a region that has
+    become worse are missed, and all others get intervals that are too wide.
     And t does not move the centre: for a bias, or a region, fit anew. Without any drift
     the interval score is about 1 % worse than that of intervals that stand still.
 
@@ -131,7 +131,7 @@ class Follower:
     # -- rows that arrive --------------------------------------------------------------
 
     def update(self, p: Predictions) -> Self:
-        """Take rows whose truths have become known, which may be one row.
+        """Take rows whose true values have become known, which may be one row.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Follower:
 
     @property
     def stretch(self) -> float:
-        """How many times as wide as recalibrated ones intervals are now: t."""
+        """The factor by which intervals are wider than recalibrated ones now: t."""
         return math.exp(min(max(self.log_stretch, -WIDEST), WIDEST))
 
     @property

@@ -1,4 +1,4 @@
-"""Watched errors and uncertainties as they arrive, and say when they have changed."""
+"""Watch errors and uncertainties as they arrive, and say when they have changed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .stream import Stream
     alarm=optional(Alarm),
 )
 class Monitor:
-    """Watched whether errors still go with their uncertainties as they used to.
+    """Watch whether errors still go with their uncertainties as they used to.
 
     Batches of rows arrive through :meth:`update`. At any time, `alarm` is None, or says
     that uncertainties have become too small or too large, for all rows or in a region
@@ -84,7 +84,7 @@ class Monitor:
     Attributes
     ----------
     alarm : Alarm or None
-        The first change that was found. After it nothing more is looked for: mend
+        The first change that was found. After it nothing more is looked for: correct
         what is wrong, and start a new monitor.
     state : MonitorState
         What there is to say now, in numbers and words.

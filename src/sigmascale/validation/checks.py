@@ -194,8 +194,8 @@ def _all_limits(
         at_once[0] = np.minimum(at_once[0], alone[0])
         at_once[1] = np.maximum(at_once[1], alone[1])
         bound = np.maximum(-alone[0], alone[1])
-        if one_sided.far is not None:
-            bound[:-1] = one_sided.far
+        if one_sided.bound is not None:
+            bound[:-1] = one_sided.bound
         low, high = simultaneous.low_difference, simultaneous.high_difference
         off = np.append(estimates.off, whole.off)
         differs = (low > 0) | (high < 0)
@@ -273,7 +273,7 @@ class _Checks:
         if has_few and of:
             T = math.inf
 
-        # the region that surely is off by most, if one is; else the farthest part
+        # the region that is significantly off by most, if any; else the farthest part
         fails = which[limits.outward[which] > bound]
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
@@ -382,7 +382,7 @@ class _Checks:
         return "", 0.0
 
     def _is_same(self, mine: Bools) -> bool:
-        """Return whether there are regions, and none surely differs from all rows."""
+        """Return whether there are regions, and none differs significantly."""
         use = mine & self.regions.is_usable
         return bool(mine.any() and not self.limits.differs[use].any())
 

@@ -50,8 +50,8 @@ class Column:
         What it is called: "u", a feature, "time", or a combination.
     code : array of int
         The cell of each row, or of those that it says something of.
-    share : array of shape (n_cells,)
-        The share of the weight in each cell.
+    n_cells : int
+        The number of cells.
     parts : array of int, shape (n_parts, 2)
         Disjoint regions that T is about, from a first cell up to another.
     runs : array of int, shape (n_runs, 2)
@@ -60,8 +60,8 @@ class Column:
         Runs of one or two cells.
     tenths : array of int, shape (n_tenths, 2)
         Those runs that are tenths, for pictures.
-    low, high : arrays of shape (n_cells,), or None
-        The smallest and the largest number of each cell.
+    low, high : arrays of shape (n_cells,)
+        The smallest and the largest number of each cell; none of labels.
     labels : tuple of str, or None
         The label of each cell, those that are parts first.
     left_out : float
@@ -77,23 +77,18 @@ class Column:
 
     name: str
     code: Ints
-    share: Floats
+    n_cells: int
     parts: Ints
     runs: Ints
     short_runs: Ints = field(default_factory=no_regions)
     tenths: Ints = field(default_factory=no_regions)
-    low: Floats | None = None
-    high: Floats | None = None
+    low: Floats = field(default_factory=lambda: np.empty(0))
+    high: Floats = field(default_factory=lambda: np.empty(0))
     labels: tuple[str, ...] | None = None
     left_out: float = 0.0
     rows: Ints | None = None
     is_date: bool = False
     kind: ColumnKind = "given"
-
-    @property
-    def n_cells(self) -> int:
-        """The number of cells."""
-        return self.share.size
 
     def of_rows(self, x: Any) -> Any:
         """Return what an array of all rows has for those with a cell."""
@@ -104,8 +99,6 @@ class Column:
         if self.labels is not None:
             labels = tuple(self.labels[i] for i in cells)
             return Condition(self.name, labels=labels, kind=self.kind)
-        assert self.low is not None
-        assert self.high is not None
         low = float(self.low[cells[0]])
         high = float(self.high[cells[-1]])
 
@@ -122,8 +115,6 @@ class Column:
         """Return the cells of which all rows fulfil a condition."""
         if self.labels is not None:
             return np.flatnonzero(np.isin(self.labels, condition.labels))
-        assert self.low is not None
-        assert self.high is not None
         is_in = np.ones(self.n_cells, dtype=np.bool_)
         if condition.low is not None:
             is_in &= self.low >= _as_number(condition.low)
@@ -247,7 +238,7 @@ def column_of_numbers(
     return Column(
         name,
         code,
-        share,
+        share.size,
         parts=_pairs(_joined(starts_of(N_PARTS), share, _least_share(n_eff))),
         runs=runs[np.diff(runs)[:, 0] < share.size],
         short_runs=short_runs,
@@ -294,7 +285,7 @@ def _column_of_labels(
     return Column(
         name,
         code,
-        share,
+        share.size,
         parts=_pairs(ends),
         runs=np.column_stack([cells, cells + 1]) if cells.size > 1 else no_regions(),
         labels=tuple(names),

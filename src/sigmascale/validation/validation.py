@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..recalibration.recalibrator import Recalibrator
     from ..scores import Scorecard, Summary
 
-# share of the largest errors, and of z² that they hold, from which it is worth a word
+# share of the largest errors, and of z² that they have, from which it is worth a word
 FEW = 0.01
 DECIDE = 0.25
 MOST_NAMED = 10  # rows of these
@@ -41,12 +41,12 @@ DOUBTED = 0.05  # share of rows that the model has learned from, which leaves do
 
 @dataclass(frozen=True, repr=False)
 class DecidingRows(Result):
-    """The rows of the largest errors, where these hold much of the sum of z².
+    """The rows of the largest errors, where these have much of the sum of z².
 
     Attributes
     ----------
     share_of_rows, share_of_z2 : float
-        The share of the rows, and of the sum of z² that they hold.
+        The share of the rows, and of the sum of z² that they have.
     rows : tuple of int
         The positions of the largest, as rows came, the largest first.
     abs_z : tuple of float
@@ -237,7 +237,7 @@ class Validation(Result):
 
     @cached_property
     def rows_that_decide(self) -> DecidingRows | None:
-        """The rows of the largest errors, if they hold much of the sum of z²."""
+        """The rows of the largest errors, if they have much of the sum of z²."""
         rows = self.tested.values.rows
         addends = self.tested.values.w * rows.z2
         n = int(FEW * rows.n_rows)
@@ -388,19 +388,21 @@ class Validation(Result):
         report = import_module("sigmascale.report")
         report.write_card(path, self, recalibrator=recalibrator, **others)
 
-    def text(self, steps: Iterable[str] | None = None, **how: Any) -> str:
+    def text(
+        self, steps: Iterable[str] | None = None, *, about_rows: bool = True
+    ) -> str:
         """Return what is printed, with other words for what to do next.
 
         Parameters
         ----------
         steps : iterable of str, optional
             What to do next; by default in Python.
-        **how
-            ``about_rows=False`` leaves out the line that says what was tested.
+        about_rows : bool, default True
+            Whether the line is there that says what was tested.
         """
         if steps is None:
             steps = [step.printed for step in self.next_steps]
-        return words.as_text(self, steps, **how)
+        return words.as_text(self, steps, about_rows=about_rows)
 
     def __str__(self) -> str:
         """Return the first line, the tables, the statements, and what to do next."""

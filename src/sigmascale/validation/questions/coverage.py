@@ -153,13 +153,13 @@ class CoverageEstimates(Estimates):
         whole = question.all_rows(level)
         low, high = whole.plus(self.difference, low_shift, high_shift)
 
-        far = np.maximum(-low, high)  # a few rows, all covered, tell no factor
+        bound = np.maximum(-low, high)  # a few rows, all covered, tell no factor
         own_low, own_high = self.off, self.off
         if question.is_coarse:
             low_share, high_share = wilson(self.share, self.q, t)
             own_low, own_high = question.off_of(high_share), question.off_of(low_share)
         low, high = np.minimum(low, own_low), np.maximum(high, own_high)
-        return Limits(low, high, low_shift, high_shift, far)
+        return Limits(low, high, low_shift, high_shift, bound)
 
 
 def wilson(share: Floats, q: Floats, t: Floats) -> tuple[Floats, Floats]:

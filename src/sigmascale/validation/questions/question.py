@@ -41,14 +41,14 @@ class AllRows:
 class Limits:
     """Limits of regions: of how far they are off, and differ from all rows.
 
-    The farthest that counts in T is `far`; by default that of low and high.
+    What counts in T is `bound`; by default the farther of low and high.
     """
 
     low: Floats
     high: Floats
     low_difference: Floats
     high_difference: Floats
-    far: Floats | None = None
+    bound: Floats | None = None
 
 
 class Question:
