@@ -39,6 +39,15 @@ def modules():
     return found
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Takes out what is imported for types alone, which nothing is at run time."""
+
+    def visit_If(self, node):
+        """Leave out ``if TYPE_CHECKING:``."""
+        is_for_types = ast.unparse(node.test) == "TYPE_CHECKING"
+        return None if is_for_types else self.generic_visit(node)
+
+
 def imports_of(name, path, known, *, at_once=False):
     """Return the modules of the package that a module imports, wherever it does.
 
@@ -46,6 +55,8 @@ def imports_of(name, path, known, *, at_once=False):
     """
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     tree = ast.parse(path.read_text("utf-8"))
+    if not at_once:
+        tree = WithoutTypes().visit(tree)
     nodes = tree.body if at_once else ast.walk(tree)
     found = set()
     for node in nodes:
@@ -134,6 +145,8 @@ def test_imports_are_found_in_every_form(tmp_path):
         "import sigmascale.c": {"c"},
         "from sigmascale.a.b import x": {"a.b"},
         "import sigmascale": {""},
+        "if TYPE_CHECKING:\n    from ..c import x\nelse:\n    y = 1": set(),
+        "if here:\n    from ..c import x": {"c"},
         "import numpy\nfrom scipy import stats": set(),
     }.items():
         path.write_text(source, "utf-8")

@@ -199,6 +199,5 @@ def test_scores_of_empirical_distributions_are_nearly_those_of_ensembles():
     error = np.random.default_rng(1).normal(size=(50, 3)) * U[:50, None]
     v = ss.Predictions(np.zeros((50, 3)), U[:50], y_true=error)
     for p in (v, ss.Recalibrator(ss.TemperatureScaling()).fit(v).apply(v)):
-        d = ss.Distributions.normal(p) if p.distributions is None else p.distributions
-        theirs = scoringrules.es_ensemble(error, d.sample(200))
+        theirs = scoringrules.es_ensemble(error, p.distributions.sample(200))
         assert scores.energy_score(p) == pytest.approx(theirs.mean(), rel=0.03)

@@ -54,20 +54,6 @@ def test_scorers_read_any_regressor_that_tells_an_uncertainty():
         ss.scorers.neg_crps(Ridge().fit(X, y), X, y)
 
 
-def test_asking_where_the_standard_deviation_is_largest_learns_faster():
-    X, y = rows(400, seed=2)
-    y = np.sin(2 * X[:, 0]) + 0.05 * y
-    known = np.arange(60)
-    for _ in range(3):
-        forest = RandomForestRegressor(50, min_samples_leaf=3, random_state=0)
-        model = ss.RecalibratedRegressor(forest, cv=3).fit(X[known], y[known])
-        y_pred, std = model.predict(X, return_std=True)
-        assert y_pred.shape == std.shape == y.shape
-        unknown = np.setdiff1d(np.arange(len(y)), known)
-        known = np.append(known, unknown[np.argsort(std[unknown])[-20:]])
-    assert known.size == 120
-
-
 class Noticing(RegressorMixin, BaseEstimator):
     """A regressor that keeps what its `fit` gets."""
 

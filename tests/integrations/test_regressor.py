@@ -12,6 +12,7 @@ from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestRegressor,
+    StackingRegressor,
     VotingRegressor,
 )
 from sklearn.exceptions import NotFittedError
@@ -261,6 +262,65 @@ def test_quantiles_are_an_uncertainty():
         width = np.ptp([low, middle, high], axis=0) / (2 * stats.norm.ppf(0.95))
         raw = np.maximum(width, model.min_std_)
         np.testing.assert_allclose(model.predict_std(X[:20]), factor(model) * raw)
+
+
+class Listing(LinearRegression):
+    """Lists quantiles if it is asked for them, as TabPFN does."""
+
+    def predict(self, X, *, output_type="mean", quantiles=None):
+        mean = super().predict(X)
+        if output_type == "mean":
+            return mean
+        assert output_type == "quantiles"
+        return [mean + 3.0 * stats.norm.ppf(level) for level in quantiles]
+
+
+class Asking(LinearRegression):
+    """Predicts quantiles whose middle is not its prediction, as sktime may."""
+
+    def predict_quantiles(self, X, alpha):
+        mean = super().predict(X)[:, None]
+        return pd.DataFrame(mean + 1 + 3 * stats.norm.ppf(alpha), columns=alpha)
+
+
+def test_quantiles_that_are_asked_for_by_another_name_are_an_uncertainty():
+    X, y = make_data()
+    predicted = LinearRegression().fit(X, y).predict(X)
+    for kind in (Listing, Asking):
+        for regressor in (kind(), FrozenEstimator(kind().fit(X, y))):
+            model = quick(regressor, cv=2).fit(X, y)
+            np.testing.assert_allclose(model.predictions_.y_std, 3.0)
+            np.testing.assert_allclose(model.predict(X), predicted)
+            np.testing.assert_allclose(model.to_predictions(X).y_pred, predicted)
+
+
+def test_stacks_have_no_uncertainty_and_learn_one():
+    X, y = make_data()
+    stack = StackingRegressor([("ridge", Ridge()), ("bayes", BayesianRidge())])
+    model = quick(stack, cv=2).fit(X, y)
+    assert model.std_ is not None
+    np.testing.assert_allclose(model.predict(X), clone(stack).fit(X, y).predict(X))
+
+
+class TwoColumns(LinearRegression):
+    def predict(self, X):
+        mean = super().predict(X)
+        return np.column_stack([mean, np.ones(mean.size)])
+
+
+class Infinite(LinearRegression):
+    def predict(self, X, return_std=False):
+        mean = super().predict(X)
+        return (mean, np.where(X[:, 0] > 1, np.inf, 1.0)) if return_std else mean
+
+
+def test_what_predicts_several_columns_or_infinite_u_is_told_what_to_write():
+    X, y = make_data()
+    for regressor in (TwoColumns(), FrozenEstimator(TwoColumns().fit(X, y))):
+        with pytest.raises(InvalidInputError, match=r"\(.*, 2\).*from_quantiles"):
+            quick(regressor).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"finite.*choose another distribution"):
+        quick(Infinite()).fit(X, y)
 
 
 def test_what_cannot_be_is_refused():

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import sigmascale as ss
 from sigmascale.exceptions import (
@@ -427,8 +428,21 @@ def test_times_that_cannot_be_ordered_are_refused_with_their_row():
 
 
 def test_the_distributions_follow_the_rows():
-    p = made()._with(distributions=np.arange(N))
+    p = made()._with(recalibrated=np.arange(N))
     assert p.take(np.array([5, 1])).distributions.tolist() == [5, 1]
+
+
+def test_rows_as_they_were_predicted_have_normal_distributions_or_their_quantiles():
+    p = made()
+    assert p.recalibrated is None
+    found = p.distributions.quantile([0.1, 0.5, 0.9])
+    expected = stats.norm.ppf([0.1, 0.5, 0.9], p.y_pred[:, None], p.y_std[:, None])
+    np.testing.assert_allclose(found, expected)
+    vectors = ss.Predictions(np.zeros((2, 3)), [1.0, 2.0])
+    radii = np.sqrt(stats.chi2.ppf(0.9, 3)) * vectors.y_std
+    np.testing.assert_allclose(vectors.distributions.radius(0.9), radii)
+    quantiles = ss.Predictions.from_quantiles([0.1, 0.5, 0.9], [[1.0, 2.0, 5.0]])
+    assert quantiles.distributions.interval(0.8).tolist() == [[1.0, 5.0]]
 
 
 # -- whatever comes, it is taken or refused in a sentence ------------------------------

@@ -67,6 +67,36 @@ def test_levels_and_truths_that_cannot_be_are_refused():
         ss.Recalibrator(bounds=(1, 0)).fit(ss.Predictions(y_std=[1.0], error=[1.0]))
 
 
+def test_one_number_is_a_limit_of_all_rows():
+    rng = np.random.default_rng(3)
+    u = rng.uniform(0.5, 2, 400)
+    y = 1 + rng.standard_t(4, 400) * u
+    kind = np.where(u > 1, "a", "b")
+    p = ss.Predictions(np.ones(400), u, y_true=y, features={"kind": kind})
+    scaled = ss.Recalibrator(ss.TemperatureScaling(), bounds=(0.2, None)).fit(p)
+    in_parts = ss.Recalibrator(ss.TemperatureScaling(), parts=["kind"], hold_out=0.5)
+    levels = [0.05, 0.3, 0.5, 0.8, 0.95]
+    skewed = 1 + u[:, None] * stats.gamma(2).ppf(levels)
+    shaped = ss.Predictions.from_quantiles(levels, skewed, y_true=y)
+    fitted_to_shapes = ss.Recalibrator(ss.TemperatureScaling()).fit(shaped)
+    dry = ss.Predictions.from_quantiles(levels, [[0.0, 0.0, 0.0, 1.0, 3.0]])
+    for rows in (
+        *(p, shaped, dry, scaled.apply(p), scaled.out_of_fold_),
+        *(in_parts.fit(p).apply(p), in_parts.out_of_fold_),
+        fitted_to_shapes.apply(shaped),
+    ):
+        d = rows.distributions
+        for limit in (-1.0, 0.0, 0.2, 1, np.float64(2.5)):
+            at_all = np.full(len(d), float(limit))
+            np.testing.assert_array_equal(d.cdf(limit), d.cdf(at_all))
+            np.testing.assert_array_equal(d.sf(limit), 1 - d.cdf(at_all))
+            below = (d.sample(4000, rng=1) <= limit).mean(axis=1)
+            assert np.abs(d.cdf(limit) - below).max() < 0.04
+    assert (scaled.apply(p).distributions.cdf(0.19) == 0).all()
+    assert (scaled.apply(p).distributions.cdf(0.2) > 0).all()
+    assert dry.distributions.cdf(0.0) == pytest.approx([0.5])
+
+
 def test_balls_of_normal_vectors_hold_what_chi_says():
     rng = np.random.default_rng(0)
     p = ss.Predictions(

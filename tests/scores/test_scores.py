@@ -261,7 +261,7 @@ def test_where_a_sign_is_needed_vectors_are_refused():
 def test_distributions_that_rows_have_are_what_is_judged():
     p = make(400)
     shifted = ss.Distributions(np.full(400, 0.5), 2 * p.y_std)
-    q = p._with(distributions=shifted)
+    q = p._with(recalibrated=shifted)
     same = ss.Predictions(y_std=2 * p.y_std, error=p.error - 0.5)
     for score in (scores.crps, scores.coverage, scores.interval_score):
         assert score(q) == pytest.approx(score(same), rel=1e-12)

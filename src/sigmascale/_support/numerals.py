@@ -137,20 +137,19 @@ def is_unknown(bound: float) -> bool:
     return not bound <= LARGEST
 
 
-def percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
+def percent(share: float, decimals: int | None = None) -> str:
     """Return a share: of rows in whole per cent, with one decimal below 1.5 %.
 
     A coverage, or a change of a score, has one decimal: ``decimals=1``.
 
     >>> percent(0.1249), percent(0.0083), percent(0.9486, 1), percent(-0.0312, 1)
     ('12 %', '0.8 %', '94.9 %', '−3.1 %')
-    >>> percent(0.0312, 1, signed=True), percent(-0.0001, 1)
-    ('+3.1 %', '0.0 %')
+    >>> percent(-0.0001, 1)
+    '0.0 %'
     """
     if decimals is None:
         decimals = 1 if 0 < abs(share) < 0.015 else 0
-    sign = "+" if signed and round(100 * share, decimals) > 0 else ""
-    return f"{sign}{_rounded(100 * share, decimals, 0)} %"
+    return f"{_rounded(100 * share, decimals, 0)} %"
 
 
 def percent_interval(share: float, low: float, high: float, decimals: int = 1) -> str:
@@ -203,9 +202,8 @@ def _rounded(x: float, decimals: int, outwards: int) -> str:
     elif outwards < 0:
         units = math.floor(units + slack)
     text = f"{abs(units) / 10**decimals:,.{decimals}f}"
-    return (
-        text if not float(text.replace(",", "")) else _signed(units, text)
-    )  # no −0.00
+    is_zero = not float(text.replace(",", ""))
+    return text if is_zero else _signed(units, text)  # no −0.00
 
 
 def _signed(x: float, text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from .origin import Origin, make_frame
 from .text import visible
 
 Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows below it
@@ -52,11 +53,23 @@ def html_table(
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
+def html_lines(text: str) -> str:
+    """Return lines of text as paragraphs of HTML, escaped."""
+    return "".join(f"<p>{escape(line)}</p>" for line in text.split("\n"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What results share, which are frozen dataclasses: plain values, tables, HTML.
 
-    A subclass says what its table holds in `_cells`, and nothing else.
+    A subclass says what its printed table holds in `_cells`; and where a data frame is
+    to hold other than its arrays, or its numbers, in `_columns`.
     """
+
+    # of the rows that were tested or scored
+    _origin: Origin | None = field(
+        default=None, kw_only=True, repr=False, compare=False
+    )
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Let results show themselves as their table; dataclasses keep a repr."""
@@ -67,6 +80,26 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, arrays as lists and results within as their own fields."""
         return _plain_fields(self)
+
+    def to_frame(self) -> Any:
+        """Return the numbers as a data frame of the library that the rows came from.
+
+        Returns
+        -------
+        data frame
+            Of pandas, Polars or PyArrow; of rows that came in arrays, of pandas, or of
+            Polars where that is missing.
+        """
+        return make_frame(self._columns(), self._origin, by_row=False)
+
+    def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the data frame: arrays, or one row of numbers."""
+        arrays = {}
+        for name in _shown(self):
+            values = getattr(self, name)
+            if isinstance(values, np.ndarray) and values.ndim == 1:
+                arrays[name] = values
+        return arrays or {name: [value] for name, value in _flat(self.to_dict())}
 
     def _cells(self) -> Cells:
         """Return the header and the rows of the table."""
@@ -101,5 +134,23 @@ def as_plain(value: Any) -> Any:
 
 def _plain_fields(value: Any) -> dict[str, Any]:
     """Return the fields of a dataclass, as what JSON holds."""
-    names = [field.name for field in fields(value)]
-    return {name: as_plain(getattr(value, name)) for name in names}
+    return {name: as_plain(getattr(value, name)) for name in _shown(value)}
+
+
+def _shown(value: Any) -> list[str]:
+    """Return the names of the fields of a dataclass that are not private."""
+    return [field.name for field in fields(value) if not field.name.startswith("_")]
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield all single values, those of results within by both names.
+
+    >>> dict(_flat({"zms": {"value": 1.1, "low": 0.9}, "nu": 4, "draws": [1, 2]}))
+    {'zms': 1.1, 'zms_low': 0.9, 'nu': 4}
+    """
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            for inner, x in _flat(value):
+                yield (name if inner == "value" else f"{name}_{inner}"), x
+        elif not isinstance(value, list):
+            yield name, value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import copy
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from scipy.sparse import issparse
@@ -33,6 +33,7 @@ from .._support import numerals
 from .._support.checks import Floats
 from .._support.columns import effective_weights
 from .._support.notices import gathered, warn
+from .._support.progress import working
 from .._support.text import listed, quoted
 from ..exceptions import (
     ConstantUncertaintyWarning,
@@ -72,14 +73,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     ----------
     regressor : estimator, optional
         By default ``BayesianRidge()``. It may be a pipeline or a search. Its
-        uncertainties are those of ``predict(X, return_std=True)``, as Gaussian
-        processes have it; the spread of members (random forest, extra trees, bagging,
-        voting); or half the width of quantiles, by ``predict(X, quantiles=[...])`` or
-        by ``loss="quantile"``, of which clones for the levels 0.05, 0.5 and 0.95 are
-        then fitted. A regressor without any (gradient boosting, ridge, neighbours,
-        networks) has one for all rows, the root mean square of errors out of fold, from
-        which the recalibrator learns where errors are larger, by `features` and the
-        prediction.
+        uncertainties are those of ``predict(X, return_std=True)`` (Gaussian processes);
+        of a distribution (NGBoost, skpro); of a variance beside the mean (CatBoost);
+        the width of quantiles (quantile-forest, TabPFN, XGBoost and CatBoost with
+        several levels) or of intervals (MAPIE, crepes); or the standard deviation of
+        members (random forest, extra trees, bagging, voting). Of one that predicts one
+        quantile (LightGBM and others), clones for the levels 0.05, 0.5 and 0.95 are
+        fitted. A regressor without any (gradient boosting, ridge, neighbours, networks)
+        has one for all rows, the root mean square of errors out of fold, from which the
+        recalibrator learns where errors are larger, by `features` and the prediction.
     recalibrator : Recalibrator, optional
         By default ``Recalibrator()``. Its bias, if it learns one, moves the centre of
         distributions and intervals, and not the predictions. The columns of its `parts`
@@ -122,6 +124,10 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Notes
     -----
+    Of quantiles and distributions the prediction and the width are used. To keep their
+    shapes, recalibrate :meth:`sigmascale.Predictions.from_quantiles` or
+    :meth:`~sigmascale.Predictions.from_distribution` of rows held out.
+
     With a frozen regressor and ``Recalibrator(hold_out=0.2)``, intervals have the
     guarantee of split conformal prediction. Otherwise it holds approximately: the
     regressor that predicts has seen more rows than those whose errors set the width,
@@ -153,6 +159,13 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     >>> round(float(((low <= y[300:]) & (y[300:] <= high)).mean()), 1)
     0.9
     """
+
+    regressor_: Any
+    recalibrator_: Recalibrator
+    predictions_: Predictions
+    std_: float | None
+    min_std_: float
+    features_: tuple[int, ...]
 
     def __init__(
         self,
@@ -220,21 +233,28 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
         # what predicts, and which rows tell its errors, with their predictions
         if isinstance(regressor, FrozenEstimator):
-            self._refuse_ensemble_of_one()
+            if self.ensemble:
+                msg = (
+                    "`ensemble` needs a regressor that can be fitted to folds, and a "
+                    "frozen one predicts as it is. Leave `ensemble` out."
+                )
+                raise InvalidInputError(msg)
             fitted = regressor
             rows = np.arange(target.size)
             y_pred, u = predict_with_std(fitted, X)
         else:
             splits = self._splits(X, target, groups)
-            of_folds = Parallel(n_jobs=self.n_jobs)(
-                delayed(_out_of_fold)(regressor, X, target, options, *split)
-                for split in splits
-            )
+            with working("fitting the regressor to each fold"):
+                of_folds = Parallel(n_jobs=self.n_jobs)(
+                    delayed(_out_of_fold)(regressor, X, target, options, *split)
+                    for split in splits
+                )
             rows = np.concatenate([np.arange(target.size)[test] for _, test in splits])
-            y_pred = np.concatenate([fold.y_pred for fold in of_folds])
-            u = np.concatenate([fold.u for fold in of_folds]) if has_std else None
+            models, predicted, uncertain = zip(*of_folds, strict=True)
+            y_pred = np.concatenate(predicted)
+            u = np.concatenate(uncertain) if has_std else None
             if self.ensemble:
-                fitted = MeanOfModels([fold.model for fold in of_folds])
+                fitted = MeanOfModels(models)
             else:
                 fitted = fitted_clone(regressor, X, target, options)
                 _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
@@ -242,7 +262,9 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         # where it tells no uncertainty, one number for all rows
         new.std_ = None
         if u is None:
-            new.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
+            counted = None if weights is None else np.asarray(weights, float)[rows]
+            mean_square = np.average((target[rows] - y_pred) ** 2, weights=counted)
+            new.std_ = float(np.sqrt(mean_square)) or 1.0
             u = np.full(rows.size, new.std_)
         _check_positive(u, regressor)
         new.min_std_ = LEAST_BELIEVED * float(np.median(u[u > 0]))
@@ -266,7 +288,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.__dict__ = new.__dict__
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+    @overload
+    def predict(self, X: Any, return_std: bool) -> Floats | tuple[Floats, Floats]: ...
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
         """Return the predictions of the regressor.
 
         Parameters
@@ -329,9 +359,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         Distributions
         """
         fit = self._fit(X)
-        rows = fit.recalibrator_.apply(fit.to_predictions(X))
-        distributions: Distributions = rows.distributions
-        return distributions
+        rows: Predictions = fit.recalibrator_.apply(fit.to_predictions(X))
+        return rows.distributions
 
     def to_predictions(self, X: Any, y: Any = None, **others: Any) -> Predictions:
         """Return rows as `recalibrator_` takes them: their uncertainties as they came.
@@ -356,7 +385,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         y_pred, u = predict_with_std(fit.regressor_, X)
         if u is None:
             u = np.full(y_pred.size, fit.std_)
-        return fit._rows(X, y_pred, u, y_true=y, **others)
+        return fit._rows(X, y_pred, u, y_true=y, **others)._from(X)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn that input is what the regressor takes."""
@@ -437,15 +466,6 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         validate_data(fit, X, skip_check_array=True, reset=False)
         return fit
 
-    def _refuse_ensemble_of_one(self) -> None:
-        """Refuse `ensemble` where the regressor was fitted before."""
-        if self.ensemble:
-            msg = (
-                "`ensemble` needs a regressor that can be fitted to folds, and a "
-                "frozen one predicts as it is. Leave `ensemble` out."
-            )
-            raise InvalidInputError(msg)
-
     def _features(
         self, X: Any, recalibrator: Recalibrator, *, has_std: bool
     ) -> tuple[int, ...]:
@@ -497,38 +517,13 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         )
 
 
-class _OutOfFold(NamedTuple):
-    """A model that was fitted without a fold, and what it says of the fold.
-
-    Attributes
-    ----------
-    model : regressor
-        The model.
-    y_pred : array of shape (n,)
-        Its predictions.
-    u : array of shape (n,) or None
-        Its uncertainties, if it tells any.
-    """
-
-    model: Any
-    y_pred: Floats
-    u: Any
-
-
 def _out_of_fold(
     regressor: Any, X: Any, y: Floats, options: dict[str, Any], train: Any, test: Any
-) -> _OutOfFold:
-    """Return a model that has learned from `train`, and what it says of `test`."""
+) -> tuple[Any, Floats, Floats | None]:
+    """Return a model fitted to `train`; its predictions and uncertainties of `test`."""
     of_train = _check_method_params(X, options, indices=train)
     model = fitted_clone(regressor, _safe_indexing(X, train), y[train], of_train)
-    y_pred, u = predict_with_std(model, _safe_indexing(X, test))
-    return _OutOfFold(model, y_pred, u)
-
-
-def _root_mean_square(error: Floats, weights: Any, rows: Any) -> float:
-    """Return the root of the weighted mean of squared errors; 1 if all are 0."""
-    counted = None if weights is None else np.asarray(weights, dtype=float)[rows]
-    return float(np.sqrt(np.average(error**2, weights=counted))) or 1.0
+    return model, *predict_with_std(model, _safe_indexing(X, test))
 
 
 def _check_positive(u: Floats, regressor: Any) -> None:

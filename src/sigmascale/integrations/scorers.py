@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 
 from .. import scores
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions
 from .regressor import RecalibratedRegressor
-from .sources import predict_with_std
+from .sources import predict_with_std, unwrapped
 
 COVERAGE = 0.9  # of the intervals that are scored
 
@@ -139,21 +137,10 @@ def neg_rms_z_error(regressor: Any, X: Any, y: Any, sample_weight: Any = None) -
 
 def _rows(regressor: Any, X: Any, y: Any, weights: Any) -> Predictions:
     """Return what a regressor says of rows, recalibrated if it is."""
-    # step by step through what holds other regressors
-    while not isinstance(regressor, RecalibratedRegressor):
-        if isinstance(regressor, Pipeline):
-            X = regressor[:-1].transform(X) if len(regressor) > 1 else X
-            regressor = regressor.steps[-1][1]
-        elif isinstance(regressor, FrozenEstimator):
-            regressor = regressor.estimator
-        elif hasattr(regressor, "best_estimator_"):
-            regressor = regressor.best_estimator_
-        else:
-            break
+    regressor, X = unwrapped(regressor, X)
     if isinstance(regressor, RecalibratedRegressor):
         rows = regressor.to_predictions(X, y, weights=weights)
-        recalibrated: Predictions = regressor.recalibrator_.apply(rows)
-        return recalibrated
+        return regressor.recalibrator_.apply(rows)
     y_pred, u = predict_with_std(regressor, X)
     if u is None:
         msg = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
@@ -47,33 +47,42 @@ class Quantiles:
         return np.column_stack([regressor.predict(X) for regressor in self.regressors])
 
 
-def _level_parameter(regressor: Any) -> str | None:
-    """Return the parameter that says which quantile a regressor predicts, if any."""
-    parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
+def _one_quantile(regressor: Any) -> list[dict[str, Any]]:
+    """Return what makes a regressor of one quantile predict each of three.
+
+    These are parameters, of a step in a pipeline or in a search as well; there are none
+    if it predicts something else.
+    """
+    parameters = _parameters(regressor)
     is_linear = isinstance(_last(regressor), QuantileRegressor)
     for name, value in parameters.items():
-        *path, parameter = name.split("__")  # of a step in a pipeline
+        *path, parameter = name.split("__")
+        loss = str(value)
+        level = None
         if is_linear and parameter == "quantile":
-            return name
-        if parameter == "quantile_alpha" and isinstance(value, float):
-            return name
-        if parameter in ("loss", "objective") and str(value) == "quantile":
-            for level in ("quantile", "alpha"):
-                beside = "__".join([*path, level])
-                if beside in parameters:
-                    return beside
-            # LightGBM has it by default, and does not say so
-            is_lightgbm = "__".join([*path, "boosting_type"]) in parameters
-            return "__".join([*path, "alpha"]) if is_lightgbm else None
-    return None
+            level = name
+        elif parameter not in ("loss", "loss_function", "objective"):
+            continue
+        elif loss == "quantile":
+            # LightGBM has `alpha` by default, and does not say so
+            beside = "__".join([*path, "quantile"])
+            level = beside if beside in parameters else "__".join([*path, "alpha"])
+        elif loss == "reg:quantileerror":  # of XGBoost, which takes several, too
+            beside = "__".join([*path, "quantile_alpha"])
+            level = beside if np.size(parameters.get(beside, 0.5)) == 1 else None
+        elif loss.split(":")[0] == "Quantile":  # of CatBoost
+            return [{name: f"Quantile:alpha={p}"} for p in FITTED_LEVELS]
+        if level is not None:
+            return [{level: p} for p in FITTED_LEVELS]
+    return []
 
 
 def fitted_clone(regressor: Any, X: Any, y: Floats, options: dict[str, Any]) -> Any:
     """Return a clone of the regressor that is fitted, or one for each quantile."""
-    level = _level_parameter(regressor)
-    if level is None:
+    by_quantile = _one_quantile(regressor)
+    if not by_quantile:
         return clone(regressor).fit(X, y, **options)
-    clones = [clone(regressor).set_params(**{level: p}) for p in FITTED_LEVELS]
+    clones = [clone(regressor).set_params(**level) for level in by_quantile]
     return Quantiles([model.fit(X, y, **options) for model in clones])
 
 
@@ -93,7 +102,7 @@ def has_uncertainty(regressor: Any) -> bool:
     last = _last(regressor)
     is_frozen = isinstance(regressor, FrozenEstimator)
     name = type(last).__name__
-    if not hasattr(last, "predict"):
+    if not (hasattr(last, "fit") or hasattr(last, "predict")):
         msg = (
             f"`regressor` must have `fit` and `predict`; found {name}. Recalibrate its "
             "predictions: ss.Recalibrator().fit(ss.Predictions(y_pred, y_std, "
@@ -110,7 +119,7 @@ def has_uncertainty(regressor: Any) -> bool:
         raise InvalidInputError(msg, "no-clones")
     if source_of(last) is not None:
         return True
-    if _level_parameter(last) is None:
+    if not _one_quantile(last):
         return False
     if is_frozen:
         msg = (
@@ -128,7 +137,7 @@ def has_uncertainty(regressor: Any) -> bool:
 class MeanOfModels:
     """Regressors, each fitted without one of the folds, that predict by their mean."""
 
-    def __init__(self, regressors: list[Any]) -> None:
+    def __init__(self, regressors: Sequence[Any]) -> None:
         self.regressors = regressors
 
     def predict(self, X: Any) -> Floats:
@@ -136,46 +145,80 @@ class MeanOfModels:
         predicted = [predictions_of(regressor, X) for regressor in self.regressors]
         return np.asarray(np.mean(predicted, axis=0), dtype=float)
 
+    def predict_with_std(self, X: Any) -> tuple[Floats, Floats | None]:
+        """Return the means of what they predict, and of their uncertainties."""
+        all_told = [predict_with_std(regressor, X) for regressor in self.regressors]
+        predicted, uncertain = zip(*all_told, strict=True)
+        u = None if uncertain[0] is None else np.mean(uncertain, axis=0)
+        return np.mean(predicted, axis=0), u
+
+
+def unwrapped(regressor: Any, X: Any) -> tuple[Any, Any]:
+    """Return the regressor within pipelines, searches and what is frozen; and its X.
+
+    A member of an ensemble needs what the last step gets; and a pipeline refuses to
+    predict by regressors that do not tell scikit-learn that they are fitted.
+    """
+    while True:
+        if isinstance(regressor, Pipeline):
+            X = regressor[:-1].transform(X) if len(regressor) > 1 else X
+            regressor = regressor.steps[-1][1]
+        elif isinstance(regressor, FrozenEstimator):
+            regressor = regressor.estimator
+        elif hasattr(regressor, "best_estimator_"):
+            regressor = regressor.best_estimator_
+        else:
+            return regressor, X
+
 
 def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
     """Return what a fitted regressor predicts, and its uncertainties if it has some."""
-    # what holds other regressors
+    regressor, X = unwrapped(regressor, X)
     if isinstance(regressor, MeanOfModels):
-        return _mean_with_std(regressor, X)
-    if isinstance(regressor, FrozenEstimator):
-        return predict_with_std(regressor.estimator, X)
-    if hasattr(regressor, "best_estimator_"):
-        return predict_with_std(regressor.best_estimator_, X)
-    if isinstance(regressor, Pipeline):
-        # step by step, because a member of an ensemble needs what the last step gets
-        if len(regressor) > 1:
-            X = regressor[:-1].transform(X)
-        return predict_with_std(regressor.steps[-1][1], X)
-
+        return regressor.predict_with_std(X)
     source = source_of(regressor)
     if source is None:
-        return np.ravel(np.asarray(regressor.predict(X), dtype=float)), None
-    y_pred, u = source.read(regressor, X)
-    return np.ravel(np.asarray(y_pred, float)), np.ravel(np.asarray(u, float))
+        return _column(regressor.predict(X), regressor), None
+    y_pred, std = source.read(regressor, X)
+    u = _column(std, regressor)
+    n_infinite = np.count_nonzero(~np.isfinite(u))
+    if n_infinite:
+        msg = (
+            f"`regressor` must have finite uncertainties; {n_infinite} of {u.size} of "
+            f"{type(regressor).__name__} are not. Student's t may have no standard "
+            "deviation, and few calibration rows give infinite intervals: choose "
+            "another distribution, such as the normal, or more rows."
+        )
+        raise InvalidInputError(msg, "not-finite")
+    return _column(y_pred, regressor), u
 
 
-def predictions_of(regressor: Any, X: Any) -> Any:
-    """Return what a fitted regressor predicts, and nothing else of what it tells."""
-    is_more = source_of(_last(regressor)) in SEVERAL_COLUMNS
-    return predict_with_std(regressor, X)[0] if is_more else regressor.predict(X)
+def predictions_of(regressor: Any, X: Any) -> Floats:
+    """Return what a fitted regressor predicts, without its uncertainties."""
+    regressor, X = unwrapped(regressor, X)
+    y_pred = regressor.predict(X)
+    if _is_column(y_pred):
+        return _column(y_pred, regressor)
+    return predict_with_std(regressor, X)[0]  # its middle, if it has several
 
 
-def _mean_with_std(models: MeanOfModels, X: Any) -> tuple[Floats, Floats | None]:
-    """Return the means of predictions and of uncertainties over several regressors."""
-    predictions = []
-    uncertainties = []
-    for regressor in models.regressors:
-        y_pred, u = predict_with_std(regressor, X)
-        predictions.append(y_pred)
-        if u is not None:
-            uncertainties.append(u)
-    mean = np.mean(predictions, axis=0)
-    return mean, np.mean(uncertainties, axis=0) if uncertainties else None
+def _is_column(values: Any) -> bool:
+    """Return whether there is one number for each row."""
+    return np.size(values) == len(values)
+
+
+def _column(values: Any, regressor: Any) -> Floats:
+    """Return one number for each row, or say what to do with several."""
+    if not _is_column(values):
+        msg = (
+            f"`regressor` must predict one number for each row; what "
+            f"{type(regressor).__name__} predicts has shape {np.shape(values)}. "
+            "Recalibrate its predictions: ss.Recalibrator().fit(p), where p is "
+            "ss.Predictions(mean, np.sqrt(variance), y_true=y) or "
+            "ss.Predictions.from_quantiles(levels, quantiles, y_true=y)."
+        )
+        raise InvalidInputError(msg, "several-columns")
+    return np.ravel(np.asarray(values, dtype=float))
 
 
 def _spread(ensemble: Any, X: Any) -> Floats:
@@ -245,22 +288,27 @@ def _has(name: str) -> Callable[[Any], bool]:
     return lambda regressor: callable(getattr(regressor, name, None))
 
 
-def _loss(regressor: Any) -> str:
-    """Return the name of the loss that CatBoost minimises."""
+def _parameters(regressor: Any) -> dict[str, Any]:
+    """Return the parameters of a regressor, if it has such."""
     parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
-    return str(parameters.get("loss_function", ""))
+    return parameters
+
+
+def _loss(regressor: Any) -> str:
+    """Return the name of the loss that CatBoost or XGBoost minimises."""
+    parameters = _parameters(regressor)
+    return str(parameters.get("objective") or parameters.get("loss_function"))
 
 
 def _levels(regressor: Any) -> list[float]:
     """Return the levels of quantiles that are predicted at once, or none."""
-    if _loss(regressor).startswith("MultiQuantile:alpha="):
-        return [float(level) for level in _loss(regressor).split("=", 1)[1].split(",")]
-    parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
-    levels = parameters.get("quantile_alpha")
-    is_list = isinstance(levels, (list, tuple, np.ndarray))
-    if parameters.get("objective") != "reg:quantileerror" or not is_list:
+    loss, _, levels = _loss(regressor).partition(":alpha=")
+    if loss == "MultiQuantile":
+        return [float(level) for level in levels.split(",")]
+    if loss != "reg:quantileerror":
         return []
-    return [float(level) for level in levels or ()]
+    in_list = np.ravel(_parameters(regressor).get("quantile_alpha", 0.5))
+    return [float(level) for level in in_list] if in_list.size > 1 else []
 
 
 def _told(regressor: Any, X: Any) -> tuple[Any, Any]:
@@ -285,6 +333,15 @@ def _middle_and_width(levels: Any, quantiles: Any) -> tuple[Any, Any]:
 def _of_quantiles(regressor: Any, X: Any) -> tuple[Any, Any]:
     """Return what it predicts, and the width of quantiles that it is asked for."""
     quantiles = regressor.predict(X, quantiles=list(FITTED_LEVELS))
+    middle, width = _middle_and_width(FITTED_LEVELS, quantiles)
+    y_pred = regressor.predict(X)  # several, if it was made for that
+    return y_pred if _is_column(y_pred) else middle, width
+
+
+def _of_output(regressor: Any, X: Any) -> tuple[Any, Any]:
+    """Return what it predicts, and the width of quantiles, which TabPFN lists."""
+    asked = {"output_type": "quantiles", "quantiles": list(FITTED_LEVELS)}
+    quantiles = np.column_stack(regressor.predict(X, **asked))
     return regressor.predict(X), _middle_and_width(FITTED_LEVELS, quantiles)[1]
 
 
@@ -293,20 +350,39 @@ def _of_levels(regressor: Any, X: Any) -> tuple[Any, Any]:
     return _middle_and_width(_levels(regressor), regressor.predict(X))
 
 
-def _of_interval(regressor: Any, X: Any) -> tuple[Any, Any]:
-    """Return what it predicts, and half the width of the outermost interval.
+def _half_width(limits: Any) -> Floats:
+    """Return half the width of the outermost interval.
 
-    What coverage an interval has does not matter: u is recalibrated.
+    What coverage it has does not matter: u is recalibrated.
     """
+    by_interval = np.asarray(limits, float).reshape(len(limits), 2, -1)
+    half: Floats = (by_interval[:, 1] - by_interval[:, 0]).max(axis=1) / 2
+    return half
+
+
+def _of_interval(regressor: Any, X: Any) -> tuple[Any, Any]:
+    """Return what MAPIE predicts, and half the width of its interval."""
     y_pred, limits = regressor.predict_interval(X)
-    limits = np.asarray(limits, float).reshape(len(limits), 2, -1)
-    return y_pred, (limits[:, 1] - limits[:, 0]).max(axis=1) / 2
+    return y_pred, _half_width(limits)
+
+
+def _of_prediction(results: Any, X: Any) -> tuple[Any, Any]:
+    """Return the mean, and the standard error of a new value, of statsmodels."""
+    told = results.get_prediction(X)
+    if not hasattr(told, "se_obs"):
+        msg = (
+            f"{type(results).__name__} of statsmodels has the standard error of the "
+            "mean alone, and none of a new value. Pass an estimator of scikit-learn, "
+            "which then learns one from its errors."
+        )
+        raise InvalidInputError(msg, "no-uncertainty")
+    return told.predicted_mean, told.se_obs
 
 
 def _of_predicted_quantiles(regressor: Any, X: Any) -> tuple[Any, Any]:
-    """Return the middle and the width of quantiles, as skpro has them."""
+    """Return what it predicts, and the width of quantiles, as sktime has them."""
     quantiles = regressor.predict_quantiles(X, alpha=list(FITTED_LEVELS))
-    return _middle_and_width(FITTED_LEVELS, quantiles)
+    return regressor.predict(X), _middle_and_width(FITTED_LEVELS, quantiles)[1]
 
 
 def _of_variance(regressor: Any, X: Any) -> tuple[Any, Any]:
@@ -320,6 +396,11 @@ SOURCES = (
         "`predict(X, return_std=True)`: Gaussian processes, BayesianRidge",
         lambda regressor: _takes(regressor, "return_std"),
         _told,
+    ),
+    Source(
+        '`predict(X, output_type="quantiles")`: TabPFN',
+        lambda regressor: _takes(regressor, "output_type"),
+        _of_output,
     ),
     Source(
         "`predict(X, quantiles=[...])`: quantile-forest",
@@ -358,10 +439,22 @@ SOURCES = (
         _of_interval,
     ),
     Source(
+        "`predict_int(X)`: crepes, calibrated and frozen",
+        _has("predict_int"),
+        lambda regressor, X: (
+            regressor.predict(X),
+            _half_width(regressor.predict_int(X)),
+        ),
+    ),
+    Source(
+        "`get_prediction(X)`: results of statsmodels, frozen",
+        _has("get_prediction"),
+        _of_prediction,
+    ),
+    Source(
         "members: random forests, extra trees, bagging, voting",
         lambda regressor: isinstance(regressor, _ENSEMBLES),
         lambda ensemble, X: (ensemble.predict(X), _spread(ensemble, X)),
     ),
 )
 """How regressors tell their uncertainty; the first that one offers is taken."""
-SEVERAL_COLUMNS = SOURCES[3:5]  # what predict by more than one column

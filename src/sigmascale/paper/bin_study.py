@@ -78,6 +78,9 @@ class BinStudy(Result):
         """Return the table and the sentence."""
         return f"{super().__str__()}\n{self.words}"
 
+    def _columns(self) -> dict[str, Any]:
+        return {"n_bins": self.n_bins, **self.scores}
+
     def _cells(self) -> Cells:
         names = [name for name in NUMBERS_SHOWN if name in self.scores]
         rows = [
@@ -157,7 +160,10 @@ def bin_study(
     order = check_ties(ties, test)
     if order is None:
         order = test.y_std
-    numbers = _checked_numbers(numbers)
+    numbers = [check_count(n, "numbers") for n in numbers]
+    if not numbers or sorted(set(numbers)) != numbers:
+        msg = f"`numbers` must ascend, and have one number at least; found {numbers}."
+        raise InvalidInputError(msg)
 
     # scores of each number of bins, and those of calibrated sets in the same bins
     scores = []
@@ -186,16 +192,8 @@ def bin_study(
         target=_columns(targets),
         spread=_columns(spreads),
         rival=scorecard_of(rival, bins, n_bins).to_dict(),
+        _origin=test.origin,
     )
-
-
-def _checked_numbers(numbers: Any) -> list[int]:
-    """Return numbers of bins that ascend."""
-    checked = [check_count(n, "numbers") for n in numbers]
-    if not checked or sorted(set(checked)) != checked:
-        msg = f"`numbers` must ascend, and have one number at least; found {checked}."
-        raise InvalidInputError(msg)
-    return checked
 
 
 def _columns(points: list[dict[str, float]]) -> dict[str, Floats]:

@@ -100,6 +100,10 @@ class ReferenceScores(Result):
         means = {"mean": self.mean, "sd": self.sd}
         return {"distribution": self.distribution, **means}
 
+    def _columns(self) -> dict[str, Any]:
+        mean, sd = self.mean, self.sd
+        return {"score": [*mean], "mean": [*mean.values()], "sd": [*sd.values()]}
+
     def _cells(self) -> Cells:
         sd = self.sd
         rows = [
@@ -312,7 +316,7 @@ def simulate_scores(
     draws = {}
     for name in blocks[0]:
         draws[name] = np.concatenate([scores[name] for scores in blocks])
-    return ReferenceScores(squares.name, draws)
+    return ReferenceScores(squares.name, draws, _origin=p.origin)
 
 
 def _by_variable(bins: Mapping[str, Bins], of_bins: Floats) -> dict[str, Floats]:

@@ -1,6 +1,6 @@
 """An order of rows that depends on what they hold alone, not on how they came.
 
-Rows are put in this order once, where they are fitted or judged. From there on sums add
+Rows are put in this order once, where they are fitted or tested. From there on sums add
 up in the same way, and folds and draws are the same, however a table was sorted and
 whatever its groups are called; nobody behind that door need think of it.
 """
@@ -36,10 +36,11 @@ def ascending(x: Floats) -> tuple[Ints, Floats]:
 def in_canonical_order(p: Predictions) -> Predictions:
     """Return rows in canonical order, and groups in the order of their rows.
 
-    They know where they were in the table that was passed: see `places`.
+    They know where they were in the table that was passed: see `places`. No frame is
+    made of them, so that they need no index.
     """
     order = canonical_order(p)
-    rows = p.take(order)
+    rows = p._with(origin=None).take(order)
     groups = None if rows.groups is None else in_order_of_appearance(rows.groups)
     places = order if p.places is None else p.places[order]
     return rows._with(places=places, groups=groups)

@@ -1,6 +1,6 @@
 """Predictions: the one kind of rows, checked once, where they come in.
 
-Everything is judged, learned from and recalibrated as :class:`Predictions`: columns
+Everything is tested, fitted to and recalibrated as :class:`Predictions`: columns
 with the uncertainty first, errors where they are known, groups and weights where there
 are any. Numbers are float64; labels are codes of whole numbers, whose names are kept
 once. An error may be a number or a vector of d components with one isotropic
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +47,9 @@ from .._support.columns import (
 from .._support.labels import Categories, Label
 from .._support.notices import rows_at, warn
 from .._support.numerals import number
+from .._support.origin import Origin, columns_of, make_frame
 from .._support.text import listed, quoted, shorten
+from .._support.weighting import mean_of
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .dates import words_of_time
 from .forms import (
@@ -61,6 +64,10 @@ from .forms import (
 from .ordering import canonical_order
 from .shapes import Shapes
 
+if TYPE_CHECKING:
+    from ..recalibration.distributions import Distributions
+    from .combinations import GroupCorrelation
+
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 # Questions and scores that are not of a feature.
 RESERVED = frozenset(
@@ -69,7 +76,7 @@ RESERVED = frozenset(
 
 
 class Predictions:
-    """Predictions with uncertainties, and errors where the truth is known.
+    """Predictions with uncertainties, and errors where true values are known.
 
     They never change: arrays are copies, and read-only.
 
@@ -113,14 +120,16 @@ class Predictions:
         Positive weights, whose sum is the effective number of rows, (Σw)² / Σw².
     time : array or None
         Numbers, or dates as datetime64 (in UTC if they had a time zone).
-    distributions : Distributions or None
-        The predictive distributions, if a recalibrator has made them
-        (:meth:`sigmascale.Recalibrator.apply`); None stands for normal ones, or for
-        those that quantiles were given of.
+    recalibrated : Distributions or None
+        The distributions that a recalibrator has made
+        (:meth:`sigmascale.Recalibrator.apply`); None of rows as they were predicted.
     shape : Shapes or None
         What quantiles say of each row beyond a middle and a width. The error is then
-        that of a *straightened* truth, which a normal row of this prediction and
+        that of a *straightened* true value, which a normal row of this prediction and
         uncertainty would have made: see :meth:`from_quantiles`.
+    origin : Origin or None
+        The library and the index of the first data frame or series among what was
+        given, in which :meth:`to_frame` hands the rows out again.
 
     Examples
     --------
@@ -141,8 +150,9 @@ class Predictions:
         "weights",
         "time",
         "places",
-        "distributions",
+        "recalibrated",
         "shape",
+        "origin",
     )
     _FIELDS: ClassVar[tuple[str, ...]] = (*_OF_COLUMNS, *_BY_ROW, "time_words")
 
@@ -156,8 +166,9 @@ class Predictions:
     weights: Floats | None
     time: npt.NDArray[Any] | None
     places: Ints | None  # where rows were in the table, if some were left out
-    distributions: Any
+    recalibrated: Distributions | None
     shape: Shapes | None
+    origin: Origin | None
     time_words: str | None  # why rows seem to lie in the order of a time not given
 
     def __init__(
@@ -222,6 +233,7 @@ class Predictions:
             groups=None if groups is None else group_codes(groups, u),
             time=None if time is None else check_time(time, u),
             time_words=words_of_time(groups, typed) if time is None else None,
+            origin=Origin.of(y_pred, y_std, y_true, error, features, groups, weights),
             **checked,
         )
 
@@ -250,7 +262,7 @@ class Predictions:
         quantiles: Mapping[str, float] | None = None,
         interval: Sequence[str] = (),
         coverage: float | None = None,
-        features: Any = (),
+        features: Sequence[str] = (),
         labels: Sequence[str] = (),
         groups: str | None = None,
         weights: str | None = None,
@@ -347,7 +359,8 @@ class Predictions:
         (array([1.1, 2. ]), array([0.23, 0.3 ]))
         """
         table = upright(members, y_true, members_axis)
-        return cls(*of_members(table, ddof), y_true=y_true, **others)
+        rows = cls(*of_members(table, ddof), y_true=y_true, **others)
+        return rows if members_axis == 0 else rows._from(members)
 
     @classmethod
     def from_distribution(
@@ -420,7 +433,7 @@ class Predictions:
         >>> import sigmascale as ss
         >>> samples = np.random.default_rng(0).gamma(2.0, size=(5, 1000))
         >>> p = ss.Predictions.from_samples(samples)
-        >>> ss.Distributions.normal(p).interval(0.9).mean(axis=0).round(1)
+        >>> p.distributions.interval(0.9).mean(axis=0).round(1)
         array([0.4, 4.8])
         """
         table = check_numbers(samples, "samples", (2,))
@@ -429,7 +442,8 @@ class Predictions:
         n_levels = min(n_samples, N_LEVELS)
         levels = (np.arange(n_levels) + 0.5) / n_levels
         quantiles = np.quantile(table, levels, axis=1, method="hazen").T
-        return cls.from_quantiles(levels, quantiles, y_true=y_true, **others)
+        rows = cls.from_quantiles(levels, quantiles, y_true=y_true, **others)
+        return rows._from(samples)
 
     @classmethod
     def from_quantiles(
@@ -448,14 +462,14 @@ class Predictions:
         pair of quantiles, over that of a standard normal.
 
         Three quantiles and more have a *shape*: a monotone curve through them, as a
-        function of a standard normal number. Truths are straightened by it. The error
-        of a row is the one that a normal row of the same prediction and uncertainty
-        would have made: it differs from ``y_true - y_pred`` where the row is skewed,
-        or has tails of its own. :class:`~sigmascale.Recalibrator` learns how much of
-        the shape to keep, and its quantiles leave by the curve again. Before, scores
-        and intervals are those of the quantiles as they were given. A value that
+        function of a standard normal number. True values are straightened by it. The
+        error of a row is the one that a normal row of the same prediction and
+        uncertainty would have made: it differs from ``y_true - y_pred`` where the row
+        is skewed, or has tails of its own. :class:`~sigmascale.Recalibrator` learns how
+        much of the shape to keep, and its quantiles leave by the curve again. Before,
+        scores and intervals are those of the quantiles as they were given. A value that
         several quantiles have, such as no rain, has a probability of its own; the
-        error of such a truth is drawn within it, once.
+        error of such a true value is drawn within it, once.
 
         Parameters
         ----------
@@ -483,11 +497,11 @@ class Predictions:
         >>> p = ss.Predictions.from_quantiles(levels, [[1.0, 2.0, 4.0]], y_true=[4.0])
         >>> p.y_pred, p.y_std.round(2), p.z.round(2)
         (array([2.]), array([1.51]), array([0.99]))
-        >>> ss.Distributions.normal(p).quantile(levels).round(2)
+        >>> p.distributions.quantile(levels).round(2)
         array([[1., 2., 4.]])
         """
         q = read_quantiles(levels, quantiles)
-        rows = cls(q.middle, q.width, y_true=y_true, **others)
+        rows = cls(q.middle, q.width, y_true=y_true, **others)._from(quantiles)
         has_shape = shape and q.levels.size > 2
         return rows._shaped(q.levels, q.values) if has_shape else rows
 
@@ -525,7 +539,7 @@ class Predictions:
         share = check_fraction(coverage, "coverage")
         levels = [(1 - share) / 2, (1 + share) / 2]
         limits = np.column_stack([bottom, top])
-        return cls.from_quantiles(levels, limits, y_true=y_true, **others)
+        return cls.from_quantiles(levels, limits, y_true=y_true, **others)._from(low)
 
     @classmethod
     def from_atoms(
@@ -613,8 +627,15 @@ class Predictions:
         rows.__dict__.update(frozen)
         return rows
 
+    def _from(self, frame: Any) -> Self:
+        """Return the same rows, with the library and the index of a data frame."""
+        origin = Origin.of(frame)
+        if origin is None:
+            return self
+        return self._with(origin=origin if self.places is None else origin[self.places])
+
     def with_y_std(self, y_std: Any) -> Self:
-        """Return the same rows with other uncertainties, and no distributions.
+        """Return the same rows with other uncertainties, as if these were predicted.
 
         Parameters
         ----------
@@ -634,7 +655,7 @@ class Predictions:
         """
         u = _check_shapes(y_std, {"the predictions": self.y_std})
         _check_sizes(u, self.error)
-        return self._with(y_std=u, distributions=None)
+        return self._with(y_std=u, recalibrated=None)
 
     def _with(self, *, y_std: Floats | None = None, **fields: Any) -> Self:
         """Return the same with some of the fields replaced; errors follow `y_pred`."""
@@ -650,10 +671,10 @@ class Predictions:
         return self._of(**unchanged | fields)
 
     def _shaped(self, levels: Floats, quantiles: Floats) -> Self:
-        """Return rows with the shapes of quantiles, and truths that are straightened.
+        """Return rows with the shapes of quantiles, and true values straightened.
 
-        Where a truth is on an atom, a value that several quantiles have, its error is
-        drawn within the probability of it. Draws follow the canonical order of the
+        Where a true value is on an atom, a value that several quantiles have, its error
+        is drawn within the probability of it. Draws follow the canonical order of the
         rows on atoms, and depend neither on how rows came nor on their unit.
         """
         if self.places is not None:  # some were left out
@@ -673,7 +694,7 @@ class Predictions:
         return shaped._with(error=error)
 
     def _with_shape_kept(self, share: float) -> Self:
-        """Return rows that keep a share of their shapes, with truths straightened."""
+        """Return rows that keep a share of their shapes; true values follow."""
         if self.shape is None or share == 1:
             return self
         if not share:
@@ -698,8 +719,21 @@ class Predictions:
             return self._with(y_pred=self.y_pred + by)
         return self if self.error is None else self._with(error=self.error - by)
 
-    def take(self, which: npt.NDArray[Any] | slice) -> Self:
-        """Return some of the rows."""
+    def take(self, which: npt.NDArray[Any] | Sequence[int] | slice) -> Self:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        which : array of int or bool, or slice
+            Their numbers, in any order; or whether each is taken.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> ss.Predictions([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]).take([2, 0]).y_pred
+        array([3., 1.])
+        """
+        which = which if isinstance(which, slice) else np.asarray(which)
         taken = {}
         for name in self._BY_ROW:
             values = self.__dict__[name]
@@ -726,7 +760,7 @@ class Predictions:
         self.__dict__.update(vars(self._of(**fields)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse changes: what was judged must stay what it was."""
+        """Refuse changes: what was tested must stay what it was."""
         msg = f"Predictions never change; `{name}` cannot be set. Make new ones."
         raise AttributeError(msg)
 
@@ -773,6 +807,20 @@ class Predictions:
         """The features that are labels, as text and None."""
         labelled = [name for name in self.names if self.is_labelled(name)]
         return {name: _read_only(self.labels(name).values()) for name in labelled}
+
+    @property
+    def distributions(self) -> Distributions:
+        """The predictive distributions: those that a recalibrator has made.
+
+        Of rows as they were predicted, they are normal, or those of the quantiles that
+        were given.
+        """
+        if self.recalibrated is not None:
+            return self.recalibrated
+        # rooms below know distributions: this one asks for them by name
+        below = import_module("sigmascale.recalibration.distributions")
+        normal: Distributions = below.Distributions.normal(self)
+        return normal
 
     @property
     def errors(self) -> Floats:
@@ -828,7 +876,7 @@ class Predictions:
 
     @property
     def residual(self) -> Floats:
-        """Truth minus prediction, in the unit of the truth: of shaped rows no error."""
+        """True value minus prediction, in the unit of y: of shaped rows no error."""
         errors = self.errors
         if self.shape is None or self.y_pred is None:
             return errors
@@ -841,9 +889,53 @@ class Predictions:
 
     def mean(self, values: npt.NDArray[Any]) -> float:
         """Return the mean of a value of each row, weighted if rows are."""
-        if self.weights is None:
-            return float(values.mean())
-        return float(self.weights @ values / self.weights.sum())
+        return mean_of(values, self.weights)
+
+    # -- as a data frame ---------------------------------------------------------------
+
+    def to_frame(self, coverage: float | None = None) -> Any:
+        """Return the rows as a data frame of the library that they came from.
+
+        Parameters
+        ----------
+        coverage : float, optional
+            The coverage of intervals, which become columns: "low" and "high"; of
+            vectors "radius".
+
+        Returns
+        -------
+        data frame
+            Of pandas with its index, Polars or PyArrow; of rows that came in arrays, of
+            pandas, or of Polars where that is missing. Its columns are "y_pred",
+            "y_std" and "y_true" (or "error"), as far as they are known; the features,
+            labels as text; "groups" as numbers, "weights" and "time". Those of vectors
+            end in the number of the component, "y_pred_1"; a feature that is called
+            like one of them in an underscore.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import sigmascale as ss
+        >>> table = pd.DataFrame({"pred": [1.0, 2.0], "std": [0.1, 0.2]}, ["a", "b"])
+        >>> ss.Predictions.from_frame(table).to_frame(coverage=0.9).round(2)
+           y_pred  y_std   low  high
+        a     1.0    0.1  0.84  1.16
+        b     2.0    0.2  1.67  2.33
+        """
+        columns = columns_of("y_pred", self.y_pred) | {"y_std": self.y_std}
+        if self.y_true is not None:
+            columns |= columns_of("y_true", self.y_true)
+        else:
+            columns |= columns_of("error", self.error)
+        if coverage is not None:
+            columns |= self.distributions._limits(coverage)
+        for name in ("groups", "weights", "time"):
+            columns |= columns_of(name, getattr(self, name))
+        for name, column in self.features.items():
+            while name in columns:
+                name += "_"
+            columns[name] = column
+        return make_frame(columns, self.origin, by_row=True)
 
     # -- sums and differences of rows --------------------------------------------------
 
@@ -853,7 +945,7 @@ class Predictions:
         *,
         by: str | None = None,
         mean: bool = False,
-        rho: Any = None,
+        rho: float | Predictions | GroupCorrelation | None = None,
         y_true: Any = None,
     ) -> Predictions:
         """Return sums, means or differences of rows, as Predictions.
@@ -903,7 +995,9 @@ class Predictions:
             matrix, _ = as_matrix(C, self.n_rows)
         else:
             matrix, _ = matrix_by(self, by, mean)
-        return Predictions(**combined(self, matrix, rho, y_true))
+        totals = Predictions(**combined(self, matrix, rho, y_true))
+        origin = None if self.origin is None else Origin(self.origin.library)
+        return totals._with(origin=origin)
 
     # -- columns by name or number -----------------------------------------------------
 
@@ -1121,7 +1215,7 @@ def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:
     if reserved:
         msg = (
             f'`features` must not have a column named "{min(reserved)}", which scores '
-            "and verdicts have for something else. Rename it."
+            "and checks have for something else. Rename it."
         )
         raise InvalidInputError(msg, "reserved", columns=sorted(reserved))
     return typed

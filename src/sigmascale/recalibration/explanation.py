@@ -18,6 +18,7 @@ import numpy as np
 
 from .._support import numerals
 from .._support.checks import Bools, Floats, Ints
+from .._support.origin import make_frame
 from .._support.render import Cells, Result
 from ..predictions.ordering import order_of
 from ..predictions.predictions import Predictions
@@ -49,7 +50,7 @@ class Background:
     def of(cls, scale: Additive, rows: Predictions) -> Background:
         """Return the means of a scale over rows in canonical order."""
         rows = rows.take(np.arange(0, rows.n_rows, -(-rows.n_rows // MOST_ROWS)))
-        codes = _codes(scale, rows)
+        codes = [axis.codes_of(rows) for axis in scale.axes]
         w = np.ones(rows.n_rows) if rows.weights is None else rows.weights
         w = w / w.sum()
         means = []
@@ -86,16 +87,6 @@ def _sets_of(table: Table) -> Iterator[tuple[int, ...]]:
     positions = range(table.values.ndim)
     for size in positions:
         yield from combinations(positions, size)
-
-
-def _codes(scale: Additive, rows: Predictions) -> list[Ints]:
-    """Return the codes of rows on each axis."""
-    columns: list[Any] = list(rows.columns)
-    for axis in scale.axes:
-        if axis.labels is not None:
-            labels = {axis.column: rows.labels(axis.column)}
-            columns[axis.column] = axis.codes(labels)
-    return [np.asarray(axis.codes(columns)) for axis in scale.axes]
 
 
 def _classes(table: Table, codes: list[Ints]) -> list[Ints]:
@@ -142,6 +133,22 @@ class Explanation(Result):
     u: Floats
     inside: Bools
 
+    def to_frame(self) -> Any:
+        """Return a line for each row, with its index: u, and the factor of each column.
+
+        Returns
+        -------
+        data frame
+            Of the library that the rows came from, with "u", "typical", "by_u" and
+            other factors by the names of columns, and "inside".
+        """
+        columns: dict[str, Any] = {"u": self.u}
+        columns["typical"] = np.full_like(self.u, self.typical)
+        for name, factor in zip(self.names, self.factors.T, strict=True):
+            columns[f"by_{name}"] = factor
+        columns["inside"] = self.inside
+        return make_frame(columns, self._origin, by_row=True)
+
     def _cells(self) -> Cells:
         # columns that matter most, on average over rows
         strength = np.abs(np.log(self.factors)).mean(axis=0)
@@ -159,7 +166,7 @@ class Explanation(Result):
 
 def explain(scale: Additive, background: Background, rows: Predictions) -> Explanation:
     """Return the Shapley values of ln u of rows, as factors; `inside` is all True."""
-    codes = _codes(scale, rows)
+    codes = [axis.codes_of(rows) for axis in scale.axes]
     logs = np.zeros((rows.n_rows, len(rows.names)))
     logs[:, 0] = np.log(scale.base(rows.y_std)) - background.base
     typical = background.base + scale.constant
@@ -191,4 +198,11 @@ def explain(scale: Additive, background: Background, rows: Predictions) -> Expla
     shares[total[:, 0] == 0, 0] = 1
     logs += clipped[:, None] * shares
     is_inside = np.ones(rows.n_rows, dtype=bool)
-    return Explanation(float(np.exp(typical)), rows.names, np.exp(logs), u, is_inside)
+    return Explanation(
+        float(np.exp(typical)),
+        rows.names,
+        np.exp(logs),
+        u,
+        is_inside,
+        _origin=rows.origin,
+    )

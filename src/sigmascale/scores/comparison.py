@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -13,6 +14,7 @@ import numpy as np
 from .._support import numerals
 from .._support.checks import Floats, check_fraction
 from .._support.notices import quiet
+from .._support.progress import working
 from .._support.render import Cells, Result, html_table, text_table
 from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
@@ -54,6 +56,11 @@ class Comparison(Result):
         That of intervals.
     units : str
         What intervals count: "rows" or "groups".
+
+    Notes
+    -----
+    `to_frame` has a row for each, with its scores and the relative change of the main
+    one against the first, between "change_low" and "change_high".
     """
 
     scores: dict[str, dict[str, float]]
@@ -102,6 +109,16 @@ class Comparison(Result):
         """Return everything by name, with the answer of each and the sentence."""
         answers = {name: self.answer(name) for name in self.differences}
         return super().to_dict() | {"answers": answers, "sentence": self.sentence}
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"name": [*self.scores]}
+        for score in self.scores[self.names[0]]:
+            columns[score] = [scores[score] for scores in self.scores.values()]
+        changes = [self.change(name) for name in self.differences]
+        for end in ("value", "low", "high"):
+            name = "change" if end == "value" else f"change_{end}"
+            columns[name] = [math.nan, *(getattr(x, end) for x in changes)]
+        return columns
 
     def _cells(self, **columns: Mapping[str, str]) -> Cells:
         scored = self.scores[self.names[0]]
@@ -155,6 +172,7 @@ class Comparison(Result):
         return f"{head}{html_table(*self._cells())}<p>{escape(self.sentence)}</p>"
 
 
+@working("comparing")
 def compare(
     predictions: Mapping[str, Predictions], *, confidence: float = 0.95
 ) -> Comparison:
@@ -237,6 +255,7 @@ def compare(
         alike=tuple(alike),
         confidence=level,
         units="rows" if baseline.groups is None else "groups",
+        _origin=baseline.origin,
     )
 
 

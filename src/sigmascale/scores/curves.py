@@ -199,7 +199,9 @@ def calibration_curve(
     counts = np.bincount(lowest, p.weights, minlength=levels.size)[: levels.size]
     observed = np.cumsum(counts) / p.n_effective
     low, high = _band(rows_in_effect(p, depths), levels.size, confidence)
-    return CalibrationCurve(levels, observed, low, high, checked_kind, confidence)
+    return CalibrationCurve(
+        levels, observed, low, high, checked_kind, confidence, _origin=p.origin
+    )
 
 
 @lru_cache(maxsize=16)
@@ -262,6 +264,12 @@ class PITHistogram(Result):
     def is_within(self) -> bool:
         """Whether all bins lie in the band."""
         return bool(np.all((self.low <= self.density) & (self.density <= self.high)))
+
+    def _columns(self) -> dict[str, Floats]:
+        columns = {"left": self.edges[:-1], "right": self.edges[1:]}
+        columns |= {"density": self.density}
+        band = np.broadcast_to([self.low, self.high], (self.density.size, 2))
+        return columns | {"low": band[:, 0], "high": band[:, 1]}
 
     def _cells(self) -> Cells:
         rows = [
@@ -333,6 +341,7 @@ def pit_histogram(
         high=float(stats.binom.isf(tail, n, 1 / n_bins)) * n_bins / n,
         n_rows=p.n_rows,
         confidence=confidence,
+        _origin=p.origin,
     )
 
 
@@ -464,6 +473,7 @@ def reliability_diagram(
         ence=float(np.mean(np.abs(rmv - rmse) / rmv)),
         attainable_ence=float(np.mean(np.abs(rmv - simulated) / rmv)),
         confidence=confidence,
+        _origin=p.origin,
     )
 
 
@@ -614,4 +624,5 @@ def confidence_curve(
         reference_low=np.quantile(simulated, tail, axis=0),
         reference_high=np.quantile(simulated, 1 - tail, axis=0),
         statistic=checked_statistic,
+        _origin=p.origin,
     )

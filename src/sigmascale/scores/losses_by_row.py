@@ -1,7 +1,4 @@
-"""Losses by row: each is written once, for scores, comparisons and verdicts.
-
-Rows that have distributions are scored by these, others by normal ones.
-"""
+"""Losses by row: each is written once, for scores, comparisons and checks."""
 
 from __future__ import annotations
 
@@ -15,30 +12,20 @@ from ..recalibration.distributions import Distributions
 COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that scores look at
 
 
-def claimed(p: Predictions) -> tuple[Distributions, Floats]:
-    """Return the distributions of the rows, and the true values; u alone is normal."""
-    distributions = p.distributions
-    if distributions is None:
-        distributions = Distributions.normal(p)
-    return distributions, p.target
-
-
 def claimed_of_errors(p: Predictions) -> tuple[Distributions, Floats]:
-    """Return what :func:`claimed` does; of straightened errors where rows have shapes.
+    """Return distributions and true values; of rows with shapes, straightened errors.
 
-    They have no atoms, and their distributions are told by z alone.
+    These have no atoms, and their distributions depend on z alone.
     """
-    distributions, target = claimed(p)
     if p.shape is None:
-        return distributions, target
-    return distributions.of_errors, p.errors
+        return p.distributions, p.target
+    return p.distributions.of_errors, p.errors
 
 
 def claimed_intervals(p: Predictions, coverage: float) -> Floats:
     """Return the limits of central intervals; of levels beyond the rows, infinite."""
-    distributions, _ = claimed(p)
     with quiet():  # the limits say so themselves
-        return np.asarray(distributions.interval(coverage))
+        return p.distributions.interval(coverage)
 
 
 def normal_nll(p: Predictions) -> Floats:
@@ -51,17 +38,15 @@ def normal_nll(p: Predictions) -> Floats:
 
 def energy_scores(p: Predictions) -> Floats:
     """Return the CRPS, or the energy score of vectors."""
-    distributions, target = claimed(p)
     if p.is_vector:
-        return np.asarray(distributions.energy_score(target))
-    return np.asarray(distributions.crps(target))
+        return p.distributions.energy_score(p.target)
+    return p.distributions.crps(p.target)
 
 
 def is_held(p: Predictions, coverage: float) -> Bools:
     """Return whether central intervals, or balls, cover the value; limits belong."""
     if p.is_vector:
-        distributions, target = claimed(p)
-        return np.asarray(distributions.contains(target, coverage))
+        return p.distributions.contains(p.target, coverage)
     low, high = claimed_intervals(p, coverage).T
     return np.asarray((low <= p.target) & (p.target <= high))
 

@@ -189,4 +189,5 @@ def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecar
         coverage={level: p.mean(is_held(p, level)) for level in COVERAGES},
         valid=valid_fractions(p, bins),
         _judged=(p, bins),
+        _origin=p.origin,
     )

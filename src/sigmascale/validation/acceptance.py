@@ -16,6 +16,7 @@ not end it all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +63,7 @@ class Acceptance(Result):
     limit: float
     share: float
     confidence: float
-    ranking: str
+    ranking: Literal["u", "risk"]
     up_to: float | None
     kept: float
     beyond: float
@@ -77,9 +78,9 @@ class Acceptance(Result):
         p = check_predictions(p, errors=False)
         if self.up_to is None:
             return np.zeros(p.n_rows, dtype=bool)
-        if self.ranking == "risk" and p.distributions is None:
+        if self.ranking == "risk" and p.recalibrated is None:
             msg = (
-                "`p` must have distributions, as the rows had by which the limit was "
+                "`p` must be recalibrated, as the rows were by which the limit was "
                 "found: pass r.apply(p)."
             )
             raise InvalidInputError(msg)
@@ -122,7 +123,7 @@ def risk(p: Predictions, limit: float) -> Floats:
     d = p.distributions
     centre = np.zeros(p.n_rows) if p.y_pred is None else p.y_pred
     beyond = 1 - d.cdf(centre + limit) + d.cdf(centre - limit)
-    return np.round(np.asarray(beyond), 9)  # equal ones are equal to the last bit
+    return beyond.round(9)  # equal ones are equal to the last bit
 
 
 def accept(
@@ -172,7 +173,7 @@ def accept(
     confidence = check_fraction(confidence, "confidence")
 
     # rows from the most to the least certain; equal ones are tested together
-    ranking = "u" if p.distributions is None else "risk"
+    ranking: Literal["u", "risk"] = "u" if p.recalibrated is None else "risk"
     values = p.y_std if ranking == "u" else risk(p, limit)
     order = np.argsort(values, kind="stable")
     ranked = values[order]
@@ -224,6 +225,7 @@ def accept(
         n_effective=float(n[-1]),
         rows_needed=needed if best < 0 else None,
         curve=curve,
+        _origin=p.origin,
     )
 
 

@@ -53,7 +53,6 @@ def change_of(before: Predictions, after: Predictions, confidence: float) -> Cha
     """Return the change of the score; refuse other rows."""
     compared = compare({"before": before, "after": after}, confidence=confidence)
     score = compared.main
-    given = after.distributions
     return Change(
         TITLES[score],
         compared.scores["before"][score],
@@ -61,5 +60,5 @@ def change_of(before: Predictions, after: Predictions, confidence: float) -> Cha
         compared.change("after"),
         n_rows=after.n_rows,
         n_groups=0 if after.groups is None else int(after.groups.max()) + 1,
-        fitted_share=0.0 if given is None else given.fitted_share,
+        fitted_share=after.distributions.fitted_share,
     )

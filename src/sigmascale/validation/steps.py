@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .validation import Validation
 
 Verb = Literal["fit", "check", "apply", "groups", ""]
-WELL_INSIDE = 0.9  # of the way to the accepted limits
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,11 @@ def _of_fault(v: Validation) -> Step:
     of_columns = [x for x in failing if x.column is not None and not is_same(v, x)]
     if of_columns and all(check.is_time for check in of_columns):
         return Step("recalibrate on the latest rows, as u changes over time", "fit")
-    if v.rows.distributions is None:
+    if v.rows.recalibrated is None:
         return Step("recalibrate, on other rows", "fit")
-
-    more = Step("calibrate with more rows, or with rows more like these")
-    return _of_coverage(v) or more
+    return _of_coverage(v) or Step(
+        "calibrate with more rows, or with rows more like these"
+    )
 
 
 def _of_coverage(v: Validation) -> Step | None:
@@ -122,7 +121,7 @@ def _of_coverage(v: Validation) -> Step | None:
     low, high = check.accepted
     column = check.subgroup.column
     is_outside = not low <= check.subgroup.estimate <= high
-    if v.rows.distributions is None or not is_outside or column not in v.rows.names:
+    if v.rows.recalibrated is None or not is_outside or column not in v.rows.names:
         return None
     part = "label" if v.rows.is_labelled(column) else "fifth"
     what = f"guarantee coverage in each {part} of {column}"

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -61,6 +62,19 @@ def test_every_kind_of_recalibrator_runs_in_batches_of_the_engine(scan):
         assert rows.y_pred is None
         low, high = found["u_recalibrated_low"], found["u_recalibrated_high"]
         np.testing.assert_allclose(np.stack([low, high], axis=1), limits, rtol=1e-12)
+
+
+def test_tables_in_memory_keep_their_columns_and_their_index():
+    table = make(300, note=["?"] * 299 + [None])
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows_of(table))
+    predicted = r.predict(rows_of(table))
+    frame = table.to_pandas().set_index(np.arange(300) // 7)
+    found = ss.frames.apply(r, frame)
+    pd.testing.assert_frame_equal(found[frame.columns], frame)
+    np.testing.assert_array_equal(found["u_recalibrated"], predicted)
+    found = ss.frames.apply(r, table)
+    assert found[table.columns].equals(table)
+    np.testing.assert_array_equal(found["u_recalibrated"], predicted)
 
 
 def test_rows_that_cannot_be_used_are_null_and_missing_features_are_not(scan):

@@ -1,4 +1,4 @@
-"""Predictive distributions: what a truth, or an error, is likely to be, row by row.
+"""Predictive distributions of true values, or of errors, row by row.
 
 Each is a place and a scale times z, with bounds and without; of vectors, directions are
 uniform.
@@ -6,13 +6,14 @@ uniform.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from scipy import special
 
 from ..._support.checks import (
+    Bools,
     Floats,
     Ints,
     check_count,
@@ -22,6 +23,7 @@ from ..._support.checks import (
     rng_from,
 )
 from ..._support.numerals import number
+from ..._support.origin import Origin, columns_of, make_frame
 from ..._support.render import html_table
 from ..._support.text import quoted
 from ...exceptions import InvalidInputError
@@ -41,10 +43,10 @@ Bounds = tuple[float | None, float | None]
 class Distributions:
     """Predictive distributions of several rows: location + scale × z.
 
-    :meth:`sigmascale.Recalibrator.apply` makes them, as the `distributions` of its
-    predictions. They are distributions of the truth, or of the error where predictions
-    are not known. Of vectors they are those of points about the prediction, in all
-    directions alike.
+    They are the `distributions` of :class:`sigmascale.Predictions`; of those that
+    :meth:`sigmascale.Recalibrator.apply` returns, the recalibrated ones. They are
+    distributions of true values, or of errors where predictions are not known. Of
+    vectors they are those of points about the prediction, in all directions alike.
 
     Parameters
     ----------
@@ -53,9 +55,9 @@ class Distributions:
     scale : array-like of shape (n,)
         Recalibrated standard uncertainties, positive.
     z : ZDistribution, optional
-        The distribution of (truth − location) / scale; normal if not given.
+        The distribution of (true value − location) / scale; normal if not given.
     bounds : pair of float or None, default (None, None)
-        What the truth cannot be below, and above. Quantiles, intervals and draws stay
+        What true values cannot be below, and above. Quantiles, intervals and draws stay
         within; CRPS and PIT are those of the censored distribution, which has the
         probability of what lies beyond a bound at the bound.
 
@@ -101,6 +103,7 @@ class Distributions:
         self.bounds = check_bounds(bounds)
         self.fitted_share = 0.0
         self.shape: Shapes | None = None
+        self.origin = Origin.of(location, scale)
         self.codes: Ints = self.z.codes(self.scale)  # which table is whose
 
     @classmethod
@@ -113,6 +116,7 @@ class Distributions:
         fitted_share: float = 0.0,
         codes: Ints | None = None,
         shape: Shapes | None = None,
+        origin: Origin | None = None,
     ) -> Distributions:
         """Return distributions of what is known to be right."""
         distributions = cls.__new__(cls)
@@ -123,11 +127,12 @@ class Distributions:
         distributions.fitted_share = fitted_share
         distributions.codes = z.codes(scale) if codes is None else codes
         distributions.shape = shape
+        distributions.origin = origin
         return distributions
 
     @classmethod
     def normal(cls, p: Predictions) -> Distributions:
-        """Return what raw uncertainties claim: normal errors, with u their spread.
+        """Return what raw uncertainties say: normal errors, with u their spread.
 
         Parameters
         ----------
@@ -137,7 +142,7 @@ class Distributions:
         """
         z = ZDistribution(dim=p.components)
         location = z.centre(p.n_rows) if p.y_pred is None else p.y_pred
-        return cls.of(location, p.y_std, z, shape=p.shape)
+        return cls.of(location, p.y_std, z, shape=p.shape, origin=p.origin)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -154,13 +159,18 @@ class Distributions:
             self.fitted_share,
             self.codes[which],
             None if self.shape is None else self.shape[which],
+            None if self.origin is None else self.origin[which],
         )
 
     @property
     def of_errors(self) -> Distributions:
         """Those of the errors of rows with shapes, which have been straightened."""
         return Distributions.of(
-            np.zeros(len(self)), self.scale, self.z, codes=self.codes
+            np.zeros(len(self)),
+            self.scale,
+            self.z,
+            codes=self.codes,
+            origin=self.origin,
         )
 
     # -- in words ----------------------------------------------------------------------
@@ -181,12 +191,57 @@ class Distributions:
             header = ["row", "mean", "std", *(f"{100 * p:g} %" for p in levels)]
             numbers = np.column_stack([shown.mean, shown.std, shown.quantile(levels)])
         else:
-            header = ["row", "radius that holds 50 %", "90 %"]
+            header = ["row", "radius of 50 %", "90 %"]
             numbers = np.column_stack([shown.radius(0.5), shown.radius(0.9)])
         lines = []
         for row, of_row in zip(rows, numbers, strict=True):
             lines.append([str(row), *(number(x, 4) for x in of_row)])
         return f"<p>{self!r}</p>{html_table(header, lines)}"
+
+    # -- as a data frame ---------------------------------------------------------------
+
+    def to_frame(self, coverage: float = 0.9, *, levels: Sequence[float] = ()) -> Any:
+        """Return a data frame of the library that the rows came from.
+
+        Parameters
+        ----------
+        coverage : float, default 0.9
+            The coverage of the intervals.
+        levels : sequence of float, default ()
+            Levels whose quantiles become columns.
+
+        Returns
+        -------
+        data frame
+            Of pandas with the index of the rows, Polars or PyArrow; of rows that came
+            in arrays, of pandas, or of Polars where that is missing. Its columns are
+            "mean", "std", "low" and "high", and quantiles such as "q0.05". Of vectors
+            they are the components of the mean, "mean_1", and "std" and "radius".
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import sigmascale as ss
+        >>> y_pred = pd.Series([1.0, 2.0], ["a", "b"])
+        >>> ss.Predictions(y_pred, [0.1, 0.2]).distributions.to_frame(0.9).round(2)
+           mean  std   low  high
+        a   1.0  0.1  0.84  1.16
+        b   2.0  0.2  1.67  2.33
+        """
+        mean, std = self._moments()
+        columns = columns_of("mean", mean) | {"std": std} | self._limits(coverage)
+        if len(levels):
+            quantiles = self.quantile(np.atleast_1d(levels))
+            for level, column in zip(levels, quantiles.T, strict=True):
+                columns[f"q{level:g}"] = column
+        return make_frame(columns, self.origin, by_row=True)
+
+    def _limits(self, coverage: float) -> dict[str, Floats]:
+        """Return the columns of intervals, or of the radii of balls."""
+        if self.z.dim is not None:
+            return {"radius": self.radius(coverage)}
+        low, high = self.interval(coverage).T
+        return {"low": low, "high": high}
 
     # -- numbers -----------------------------------------------------------------------
 
@@ -249,12 +304,12 @@ class Distributions:
         return np.asarray(quantiles if p.ndim else quantiles[:, 0])
 
     def interval(self, coverage: float = 0.9) -> Floats:
-        """Return the central limits that hold the truth with some probability.
+        """Return central prediction intervals.
 
         Parameters
         ----------
         coverage : float, default 0.9
-            The probability.
+            The nominal coverage.
 
         Returns
         -------
@@ -299,16 +354,16 @@ class Distributions:
         return np.asarray(1 - self.cdf(y))
 
     def pit(self, y: Any) -> Floats:
-        """Return the probability integral transform of truths: uniform, if all is well.
+        """Return the probability integral transform of true values; ideally uniform.
 
-        Where a value has a probability of its own, as errors of exactly 0 or truths at
+        Where a value has a probability of its own, as errors of exactly 0 or values at
         a bound have, it is the middle of the step. Of vectors it is the probability of
-        the ball that reaches the truth.
+        the ball that reaches the true value.
 
         Parameters
         ----------
         y : array-like of shape (n,) or (n, d)
-            The truth of each row.
+            The true value of each row.
 
         Returns
         -------
@@ -335,7 +390,7 @@ class Distributions:
         Parameters
         ----------
         y : array-like of shape (n,)
-            The truth of each row.
+            The true value of each row.
 
         Returns
         -------
@@ -383,12 +438,12 @@ class Distributions:
     # -- vectors -----------------------------------------------------------------------
 
     def radius(self, coverage: float = 0.9) -> Floats:
-        """Return the radius of the ball that holds the truth with some probability.
+        """Return the radii of prediction balls.
 
         Parameters
         ----------
         coverage : float, default 0.9
-            The probability.
+            The nominal coverage.
 
         Returns
         -------
@@ -406,22 +461,22 @@ class Distributions:
         radii = self.z.quantiles(np.array([share]))[self.codes, 0]
         return np.asarray(self.scale * np.sqrt(dim) * radii)
 
-    def contains(self, y: Any, coverage: float = 0.9) -> Any:
-        """Return whether the balls hold the truths.
+    def contains(self, y: Any, coverage: float = 0.9) -> Bools:
+        """Return whether prediction balls contain the true values.
 
         Parameters
         ----------
         y : array-like of shape (n, d)
-            The truth of each row.
+            The true value of each row.
         coverage : float, default 0.9
-            The probability that a ball claims.
+            The nominal coverage of the balls.
 
         Returns
         -------
         array of bool, shape (n,)
         """
         radii = self.radius(coverage)
-        return self._distance(y) <= radii
+        return np.asarray(self._distance(y) <= radii)
 
     def energy_score(self, y: Any) -> Floats:
         """Return the energy score of each row; less is better.
@@ -433,7 +488,7 @@ class Distributions:
         Parameters
         ----------
         y : array-like of shape (n, d)
-            The truth of each row.
+            The true value of each row.
 
         Returns
         -------
@@ -534,7 +589,7 @@ class Distributions:
         return values
 
     def _distance(self, y: Any) -> Floats:
-        """Return the distance of truths from predictions."""
+        """Return the distance of true values from predictions."""
         values = check_numbers(y, "y")
         if values.shape != self.location.shape:
             msg = (
@@ -577,7 +632,7 @@ def any_bound(bounds: Bounds) -> bool:
 
 
 def check_bounds(bounds: Any) -> Bounds:
-    """Return what a truth cannot be below and above; None where there is no bound."""
+    """Return what true values cannot be below and above; None without a bound."""
     if bounds is None:
         return None, None
     pair = tuple(bounds) if isinstance(bounds, (tuple, list)) else ()
@@ -589,7 +644,7 @@ def check_bounds(bounds: Any) -> Bounds:
     if not are_right or sorted(given) != given:
         msg = (
             "`bounds` must be a pair such as (0, None): the lowest and the highest "
-            f"value a truth can have, None without one; found {quoted(bounds)}."
+            f"true value, None without one; found {quoted(bounds)}."
         )
         raise InvalidInputError(msg)
     low, high = (None if bound is None else float(bound) for bound in pair)
