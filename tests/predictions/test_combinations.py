@@ -59,6 +59,16 @@ def test_sums_and_means_by_label_and_by_group():
     assert p.combined(by="groups", rho=0, mean=True).y_pred.tolist() == [2.0, 2.5]
 
 
+def test_skewed_rows_add_up_by_the_means_of_their_distributions():
+    rng = np.random.default_rng(0)
+    draws = rng.gamma(1.5, [[1.0], [2.0]], (2, 20_000))
+    p = ss.Predictions.from_samples(draws, y_true=[1.0, 2.0])
+    total = p.combined([[1, 1]], rho=0)
+    assert total.y_pred == pytest.approx(draws.mean(axis=1).sum(), rel=0.02)
+    assert total.y_std == pytest.approx(np.hypot(*p.distributions.std))
+    assert total.y_true == pytest.approx(3.0)
+
+
 @pytest.mark.parametrize("rho", [0.0, 0.1, 0.5])
 def test_intervals_of_sums_and_differences_hold_with_a_learned_correlation(rho):
     known = grouped(rho, 200, seed=1)

@@ -1,8 +1,4 @@
-"""Columns of rows, each checked once: features, groups, weights, times, members.
-
-Members of an ensemble and quantiles say a prediction and a standard uncertainty; what
-else they say is not kept.
-"""
+"""Columns of rows, each checked once: features, groups, weights and times."""
 
 from __future__ import annotations
 

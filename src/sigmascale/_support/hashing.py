@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .checks import IN_CACHE, Floats
+from .checks import IN_CACHE
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -30,16 +30,12 @@ def hash_of_positions(positions: Any) -> Hashes:
     return scrambled(positions.astype(np.uint64) * GOLDEN)
 
 
-def hash_of_rows(columns: Any, salt: int = 0) -> Hashes:
+def hash_of_rows(columns: Any) -> Hashes:
     """Return a hash of the numbers of each row; 0 and −0 have the same."""
-    hashes = np.full(columns[0].size, np.uint64(salt))
+    hashes = np.zeros(columns[0].size, dtype=np.uint64)
     for start in range(0, hashes.size, IN_CACHE):
         part = slice(start, start + IN_CACHE)
         for column in columns:
-            hashes[part] = scrambled(hashes[part] ^ _bits(column[part]))
+            bits = (column[part] + 0.0).view(np.uint64)  # 0 of −0
+            hashes[part] = scrambled(hashes[part] ^ bits)
     return hashes
-
-
-def _bits(column: Floats) -> Hashes:
-    """Return the bits of numbers; −0 becomes 0 by adding it."""
-    return (column + 0.0).view(np.uint64)

@@ -63,11 +63,6 @@ class Categories:
         ranks = np.array([rank[label] for label in unsorted], dtype=np.int64)
         return cls(ranks[codes], labels)
 
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return self.codes.size
-
     def __getitem__(self, which: Any) -> Categories:
         """Return the labels of some of the rows."""
         return Categories(self.codes[which], self.labels)

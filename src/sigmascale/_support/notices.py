@@ -98,17 +98,17 @@ def row_number(row: Any) -> int:
 
 
 @contextmanager
-def rows_at(places: Any, first: int = 0) -> Iterator[None]:
+def rows_at(places: Any) -> Iterator[None]:
     """Say where rows were, for messages that name one; None is where they are.
 
-    >>> with rows_at([3, 7], first=1):
+    >>> with rows_at([3, 7]):
     ...     row_number(1)
-    8
+    7
     """
     outer = _place.get()
 
     def place(row: Any) -> int:
-        return outer(places[int(row)]) + first
+        return outer(places[int(row)])
 
     token = _place.set(outer if places is None else place)
     try:

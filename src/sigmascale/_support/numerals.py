@@ -15,20 +15,18 @@ LARGEST = 10.0  # limits beyond it are not told apart: "> 10"
 _SLACK = 1e-9  # of the last decimal: 1.23 is stored as 1.2299999…, and is no 1.24
 
 
-def number(x: float, digits: int = 3, *, signed: bool = False) -> str:
+def number(x: float, digits: int = 3) -> str:
     """Return a value in a unit, such as that of y, to so many significant digits.
 
-    Whole numbers stay as they are; a difference has a sign.
+    Whole numbers stay as they are.
 
     >>> number(126.13), number(2015.0), number(-0.2691), number(float("inf"))
     ('126', '2015', '−0.269', '∞')
-    >>> number(0.0151, signed=True), number(-0.0151, signed=True), number(1e9 + 0.5)
-    ('+0.0151', '−0.0151', '1e+09')
+    >>> number(-0.0151), number(1e9 + 0.5)
+    ('−0.0151', '1e+09')
     >>> number(123456.7), number(1234.56, 5), number(0.000123456), number(0.1 + 0.2, 6)
     ('123,000', '1,234.6', '0.000123', '0.3')
     """
-    if signed and x > 0:
-        return f"+{number(x, digits)}"
     if not math.isfinite(x):
         return _signed(x, f"{x}")
     if x == round(x) and abs(x) < 1e5:
@@ -137,20 +135,19 @@ def is_unknown(bound: float) -> bool:
     return not bound <= LARGEST
 
 
-def percent(share: float, decimals: int | None = None, *, signed: bool = False) -> str:
+def percent(share: float, decimals: int | None = None) -> str:
     """Return a share: of rows in whole per cent, with one decimal below 1.5 %.
 
     A coverage, or a change of a score, has one decimal: ``decimals=1``.
 
     >>> percent(0.1249), percent(0.0083), percent(0.9486, 1), percent(-0.0312, 1)
     ('12 %', '0.8 %', '94.9 %', '−3.1 %')
-    >>> percent(0.0312, 1, signed=True), percent(-0.0001, 1)
-    ('+3.1 %', '0.0 %')
+    >>> percent(-0.0001, 1)
+    '0.0 %'
     """
     if decimals is None:
         decimals = 1 if 0 < abs(share) < 0.015 else 0
-    sign = "+" if signed and round(100 * share, decimals) > 0 else ""
-    return f"{sign}{_rounded(100 * share, decimals, 0)} %"
+    return f"{_rounded(100 * share, decimals, 0)} %"
 
 
 def percent_interval(share: float, low: float, high: float, decimals: int = 1) -> str:
@@ -203,9 +200,8 @@ def _rounded(x: float, decimals: int, outwards: int) -> str:
     elif outwards < 0:
         units = math.floor(units + slack)
     text = f"{abs(units) / 10**decimals:,.{decimals}f}"
-    return (
-        text if not float(text.replace(",", "")) else _signed(units, text)
-    )  # no −0.00
+    is_zero = not float(text.replace(",", ""))
+    return text if is_zero else _signed(units, text)  # no −0.00
 
 
 def _signed(x: float, text: str) -> str:

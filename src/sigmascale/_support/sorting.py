@@ -9,8 +9,6 @@ few, are put in order at the end.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .checks import Floats, Ints
@@ -33,7 +31,8 @@ def stable_order(x: Floats) -> Ints:
     keys = np.empty(x.size, dtype=np.uint64)
     for start in range(0, x.size, SORTED_AT_A_TIME):
         part = slice(start, start + SORTED_AT_A_TIME)
-        keys[part] = _ordered_bits(x[part])
+        bits = (x[part] + 0.0).view(np.uint64)  # 0 and −0 are equal
+        keys[part] = np.where(bits & SIGN, ~bits, bits | SIGN)  # −2 comes before −1
     keys -= keys.min()
 
     # as many leading bits as leave room for the place
@@ -56,10 +55,3 @@ def stable_order(x: Floats) -> Ints:
     rows = order[unsure]
     order[unsure] = rows[np.lexsort((rows, x[rows]))]
     return order
-
-
-def _ordered_bits(x: Any) -> Any:
-    """Return whole numbers in the order of floating-point ones; 0 and −0 are equal."""
-    bits = (x + 0.0).view(np.uint64)
-    # below 0, a larger size comes first
-    return np.where(bits & SIGN, ~bits, bits | SIGN)

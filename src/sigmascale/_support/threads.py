@@ -19,10 +19,10 @@ def in_threads(
 
     Results do not depend on how many cores there are.
     """
-    n_cores = os.process_cpu_count() if hasattr(os, "process_cpu_count") else None
-    if n_cores is None and hasattr(os, "sched_getaffinity"):
+    n_cores = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):  # those that this process may use
         n_cores = len(os.sched_getaffinity(0))
-    n_threads = min(len(items), n_cores or os.cpu_count() or 1)
+    n_threads = min(len(items), n_cores)
     if n_rows < LARGE or n_threads < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(n_threads) as pool:

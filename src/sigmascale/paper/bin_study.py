@@ -160,7 +160,10 @@ def bin_study(
     order = check_ties(ties, test)
     if order is None:
         order = test.y_std
-    numbers = _checked_numbers(numbers)
+    numbers = [check_count(n, "numbers") for n in numbers]
+    if not numbers or sorted(set(numbers)) != numbers:
+        msg = f"`numbers` must ascend, and have one number at least; found {numbers}."
+        raise InvalidInputError(msg)
 
     # scores of each number of bins, and those of calibrated sets in the same bins
     scores = []
@@ -191,15 +194,6 @@ def bin_study(
         rival=scorecard_of(rival, bins, n_bins).to_dict(),
         _origin=test.origin,
     )
-
-
-def _checked_numbers(numbers: Any) -> list[int]:
-    """Return numbers of bins that ascend."""
-    checked = [check_count(n, "numbers") for n in numbers]
-    if not checked or sorted(set(checked)) != checked:
-        msg = f"`numbers` must ascend, and have one number at least; found {checked}."
-        raise InvalidInputError(msg)
-    return checked
 
 
 def _columns(points: list[dict[str, float]]) -> dict[str, Floats]:

@@ -22,7 +22,7 @@ from ..predictions.predictions import Predictions, check_predictions
 from ..scores.curves import rows_in_effect
 from ..scores.intervals import Estimate, wilson_limits
 from ..scores.student import fit_student
-from .valid_bins import bca_limits, bootstrap_weights, normal_quantile
+from .valid_bins import STATISTICS, bca_limits, bootstrap_weights, normal_quantile
 
 SKEWED_U2 = 0.6  # skewness of u² above which the mean of u² says little
 SKEWED_E2 = 0.8  # the same of E²
@@ -191,8 +191,8 @@ def tails(
     u2 = (u / unit) ** 2
     e2 = (e / unit) ** 2
     settings = (confidence, n_resamples, generator)
-    rce = _bca_of_means(p, [u2, e2], _relative_calibration_error, *settings)
-    zms = _bca_of_means(p, [p.z2], _mean_itself, *settings)
+    rce = _bca_of_means(p, [u2, e2], STATISTICS["rce"].of_means, *settings)
+    zms = _bca_of_means(p, [p.z2], STATISTICS["zms"].of_means, *settings)
 
     # the share within 1.96 u, of as many independent rows as tell as much
     within = (np.abs(e) <= REACH * u).astype(np.float64)
@@ -215,21 +215,10 @@ def tails(
     )
 
 
-def _relative_calibration_error(means: Floats) -> Floats:
-    """Return (RMV − RMSE) / RMV of the means of u² and E²."""
-    mean_u2, mean_e2 = means
-    return np.asarray(1 - np.sqrt(mean_e2 / mean_u2))
-
-
-def _mean_itself(means: Floats) -> Floats:
-    """Return the mean of the only column."""
-    return np.asarray(means[0])
-
-
 def _bca_of_means(
     p: Predictions,
     values: list[Floats],
-    statistic: Callable[[Floats], Floats],
+    statistic: Callable[[Any], Any],
     confidence: float,
     n_resamples: int,
     rng: np.random.Generator,

@@ -7,7 +7,7 @@ but coverage, which has the interval of a share.
 
 Bins of equal size share their bootstrap weights, so that the resampled means of all of
 them are one matrix product. Rows that come in groups, or have weights, get the interval
-of a mean that verdicts have, too.
+of a mean that counts groups, and effective rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from ..scores.intervals import (
     Estimate,
     Mean,
     abc_limits,
-    mean_interval,
     renumbered,
     wilson_limits,
 )
@@ -67,10 +66,7 @@ class MeanSquaredZ:
 
     words = "⟨Z²⟩"
     least = 0.0
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return 1.0
+    target: float | None = 1.0  # None where it is the nominal coverage
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
@@ -90,10 +86,7 @@ class MeanZ(MeanSquaredZ):
 
     words = "⟨Z⟩"
     least = -np.inf
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return 0.0
+    target = 0.0
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
@@ -101,13 +94,10 @@ class MeanZ(MeanSquaredZ):
 
 
 class LocalCoverage(MeanSquaredZ):
-    """The share of truths within intervals, the local PICP. Best is their level."""
+    """The share of true values within intervals, the local PICP; best is `coverage`."""
 
     words = "coverage"
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return coverage
+    target = None
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter."""
@@ -119,10 +109,7 @@ class RelativeCalibrationError(MeanSquaredZ):
 
     words = "RCE"
     least = -np.inf
-
-    def target(self, coverage: float) -> float:
-        """Return the best value."""
-        return 0.0
+    target = 0.0
 
     def columns(self, p: Predictions, coverage: float) -> list[Floats]:
         """Return the columns whose means matter, in units of the largest u."""
@@ -259,7 +246,7 @@ def local_statistics(
         equal weights.
     statistic : {"zms", "mean_z", "coverage", "rce"}, default "zms"
         <Z²>, whose target is 1 (LZMS analysis); the mean of Z, 0 (LZM); the share of
-        truths within intervals, `coverage` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
+        true values within intervals, `coverage` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
     by : str or int, default "u"
         The column to bin by: a number makes equal-size bins, a label one bin each.
     n_bins : int, optional
@@ -269,7 +256,7 @@ def local_statistics(
     slide : bool, default False
         Take a window as large as a bin that slides by a tenth of it, in place of bins.
     coverage : float, default 0.95
-        What the intervals of "coverage" claim to hold.
+        The nominal coverage of the intervals of "coverage".
     method : {"bca", "moments"}, default "bca"
         How intervals are made: by the bias-corrected and accelerated bootstrap, or by
         its closed form (ABC), which agrees with it. Bins of 500 rows or more get the
@@ -308,33 +295,70 @@ def local_statistics(
     """
     name = check_choice(statistic, "statistic", get_args(Statistic))
     p = check_predictions(p, complete=True, vectors=name != "mean_z")
-    settings = IntervalSettings.checked(
-        method, confidence, n_resamples, statistic=name, coverage=coverage
+    checked_method: Any = check_choice(method, "method", get_args(Method))
+    settings = IntervalSettings(
+        checked_method,
+        check_fraction(confidence, "confidence"),
+        check_count(n_resamples, "n_resamples", least=20),
+        name,
     )
-    n_bins = bins_of(n_bins, _units(p))
+    coverage = check_fraction(coverage, "coverage")
+    kind = "rows" if p.groups is None else "groups"
+    n_units = p.n_rows if p.groups is None else int(p.groups.max()) + 1
+    if n_units < 2:
+        msg = f"An interval needs at least 2 {kind}; found {n_units}. Add {kind}."
+        raise InvalidInputError(msg)
+
+    # bins, or windows that overlap
+    n_bins = bins_of(n_bins, min(p.n_effective, n_units))
     ties = check_ties(ties, p)
-    generator = rng_from(rng)
-    if not slide:
-        bins = cut(p, n_bins, by=by, ties=ties, min_size=MIN_ROWS)
-        (result,) = local_statistics_of(p, bins, settings, generator).values()
-        return result
-    if p.is_labelled(p.position(by)):
+    if slide and p.is_labelled(p.position(by)):
         msg = f"`slide` needs numbers; {by!r} has labels. Leave `slide` out."
         raise InvalidInputError(msg)
-    (whole,) = cut(p, 1, by=by, ties=ties).values()
-    windows = {whole.name: _windows(whole, n_bins)}
-    (result,) = local_statistics_of(p, windows, settings, generator).values()
-    # of windows that overlap, as many count as would not
-    n_valid = round(result.fraction_valid * n_bins)
-    interval = wilson_limits(n_valid, n_bins, settings.confidence)
-    return replace(result, fraction_interval=interval)
+    if slide:
+        (whole,) = cut(p, 1, by=by, ties=ties).values()
+        bins = _windows(whole, n_bins)
+    else:
+        (bins,) = cut(p, n_bins, by=by, ties=ties, min_size=MIN_ROWS).values()
+    bins, n_groups = _large_enough(bins, p.groups)
 
+    drawn = STATISTICS[name]
+    columns = drawn.columns(p, coverage)
+    target = coverage if drawn.target is None else drawn.target
+    generator = rng_from(rng)
+    value, low, high = binned_statistic(columns, bins, p.groups, settings, generator)
+    fraction = valid_fraction(low, high, target, settings.confidence)
+    fraction_interval = fraction.low, fraction.high
+    if slide:  # as many count as would not overlap
+        n_valid = round(fraction.value * n_bins)
+        fraction_interval = wilson_limits(n_valid, n_bins, settings.confidence)
 
-def _units(p: Predictions) -> float:
-    """Return how many independent units there are: rows, or groups if fewer."""
-    if p.groups is None:
-        return p.n_effective
-    return min(p.n_effective, int(p.groups.max()) + 1)
+    # all rows are one bin, whose interval has the closed form
+    whole = Bins("", p.y_std, np.arange(p.n_rows), np.array([p.n_rows]), p.weights)
+    closed = replace(settings, method="moments")
+    all_rows = binned_statistic(columns, whole, p.groups, closed, generator)
+    of_all, low_of_all, high_of_all = (float(of_bin[0]) for of_bin in all_rows)
+    smallest, median, largest = bins.first_middle_last()
+    return LocalStatistics(
+        statistic=name,
+        target=target,
+        name=bins.name,
+        value=value,
+        low=low,
+        high=high,
+        valid=(low <= target) & (high >= target),
+        n=bins.sizes,
+        x=median,
+        x_min=smallest,
+        x_max=largest,
+        fraction_valid=fraction.value,
+        fraction_interval=fraction_interval,
+        overall=(of_all, low_of_all, high_of_all),
+        confidence=settings.confidence,
+        method=settings.method,
+        n_groups=n_groups,
+        _origin=p.origin,
+    )
 
 
 def _windows(whole: Bins, n_bins: int) -> Bins:
@@ -361,80 +385,9 @@ class IntervalSettings:
     confidence: float = 0.95
     n_resamples: int = 1500
     statistic: str = "zms"
-    coverage: float = 0.95
-
-    @classmethod
-    def checked(
-        cls,
-        method: Any,
-        confidence: Any,
-        n_resamples: Any,
-        *,
-        statistic: str = "zms",
-        coverage: Any = 0.95,
-    ) -> IntervalSettings:
-        """Return checked settings."""
-        return cls(
-            check_choice(method, "method", get_args(Method)),  # type: ignore[arg-type]
-            check_fraction(confidence, "confidence"),
-            check_count(n_resamples, "n_resamples", least=20),
-            statistic,
-            check_fraction(coverage, "coverage"),
-        )
 
 
 CLOSED_FORM = IntervalSettings("moments")
-
-
-def local_statistics_of(
-    p: Predictions,
-    bins: Mapping[str, Bins],
-    settings: IntervalSettings,
-    rng: np.random.Generator,
-) -> dict[str, LocalStatistics]:
-    """Return the local statistics of checked rows in the bins of some variables."""
-    n_units = p.n_rows if p.groups is None else int(p.groups.max()) + 1
-    if n_units < 2:
-        kind = "rows" if p.groups is None else "groups"
-        msg = f"An interval needs at least 2 {kind}; found {n_units}. Add {kind}."
-        raise InvalidInputError(msg)
-    drawn = STATISTICS[settings.statistic]
-    columns = drawn.columns(p, settings.coverage)
-    target = drawn.target(settings.coverage)
-
-    # all rows are one bin, whose interval has the closed form
-    together = Bins("", p.y_std, np.arange(p.n_rows), np.array([p.n_rows]), p.weights)
-    closed = replace(settings, method="moments")
-    value, low, high = binned_statistic(columns, together, p.groups, closed, rng)
-    overall = float(value[0]), float(low[0]), float(high[0])
-
-    results = {}
-    for name, of_variable in bins.items():
-        large, n_groups = _large_enough(of_variable, p.groups)
-        value, low, high = binned_statistic(columns, large, p.groups, settings, rng)
-        fraction = valid_fraction(low, high, target, settings.confidence)
-        smallest, median, largest = large.first_middle_last()
-        results[name] = LocalStatistics(
-            statistic=settings.statistic,
-            target=target,
-            name=name,
-            value=value,
-            low=low,
-            high=high,
-            valid=(low <= target) & (high >= target),
-            n=large.sizes,
-            x=median,
-            x_min=smallest,
-            x_max=largest,
-            fraction_valid=fraction.value,
-            fraction_interval=(fraction.low, fraction.high),
-            overall=overall,
-            confidence=settings.confidence,
-            method=settings.method,
-            n_groups=n_groups,
-            _origin=p.origin,
-        )
-    return results
 
 
 def valid_fraction(
@@ -556,19 +509,12 @@ def _limits_of_units(
 
     `by_row` is what each row stands for, bin by bin; the statistic is its mean.
     """
-    starts = np.cumsum(bins.sizes)[:-1]
-    of_bins = np.split(by_row, starts)
+    of_bins = np.split(by_row, np.cumsum(bins.sizes)[:-1])
     limits = []
-    for values, rows, weights in zip(
-        of_bins, bins.rows, bins.weights_of_rows, strict=True
-    ):
-        interval = mean_interval(
-            values,
-            confidence=confidence,
-            groups=renumbered(groups, rows),
-            weights=weights,
-            skewed=True,
-        )
+    of_rows = zip(of_bins, bins.rows, bins.weights_of_rows, strict=True)
+    for values, rows, weights in of_rows:
+        mean = Mean.of(values, renumbered(groups, rows), weights)
+        interval = mean.interval(confidence, skewed=True)
         limits.append((interval.low, interval.high))
     low, high = np.array(limits).T
     return low, high

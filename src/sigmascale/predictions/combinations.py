@@ -246,16 +246,12 @@ def _of_totals(
         """Return ρ and the factor that maximise the likelihood of some totals."""
 
         def loss(rho: float) -> float:
-            v = np.maximum(
-                (1 - rho) * quadrature[rows] + rho * together[rows],
-                LEAST_VARIANCE * quadrature[rows],
-            )
+            v = _between(quadrature[rows], together[rows], rho)
             # the factor of the largest likelihood for this ρ is the RMS of e / √v
             return float(np.log(v).mean() + np.log((squares[rows] / v).mean()))
 
         rho = optimize.minimize_scalar(loss, bounds=(0, 1), method="bounded").x
-        v = (1 - rho) * quadrature[rows] + rho * together[rows]
-        v = np.maximum(v, LEAST_VARIANCE * quadrature[rows])
+        v = _between(quadrature[rows], together[rows], rho)
         return float(rho), float(np.sqrt((squares[rows] / v).mean()))
 
     n_totals = matrix.shape[0]
@@ -263,14 +259,6 @@ def _of_totals(
     draws = generator.integers(0, n_totals, (N_FITS, n_totals))
     drawn = np.array([fitted(rows)[0] for rows in draws])
     return _limited(rho, drawn, factor, n_totals, confidence)
-
-
-def _mean_and_std(p: Predictions) -> tuple[Floats | None, Floats]:
-    """Return what each row adds: of rows with a shape, their mean and spread."""
-    if p.shape is None:
-        return p.y_pred, p.y_std
-    distributions = p.distributions
-    return distributions.mean, distributions.std
 
 
 def _variances(matrix: Any, u: Floats, groups: Ints | None) -> tuple[Floats, Floats]:
@@ -282,6 +270,12 @@ def _variances(matrix: Any, u: Floats, groups: Ints | None) -> tuple[Floats, Flo
     of_group = sparse.csr_matrix((np.ones(u.size), (np.arange(u.size), groups)))
     sums = scaled @ of_group
     return quadrature, np.asarray(sums.multiply(sums).sum(axis=1)).ravel()
+
+
+def _between(quadrature: Floats, together: Floats, rho: Any) -> Floats:
+    """Return the variances of combinations for a correlation between 0 and 1."""
+    variance: Floats = (1 - rho) * quadrature + rho * together
+    return np.maximum(variance, LEAST_VARIANCE * quadrature)
 
 
 # -- combinations ----------------------------------------------------------------------
@@ -368,7 +362,9 @@ def combined(
 ) -> dict[str, Any]:
     """Return the arguments of the Predictions of combinations."""
     correlation = _correlation(p, rho)
-    y_pred, u = _mean_and_std(p)
+    y_pred, u = p.y_pred, p.y_std
+    if p.shape is not None:  # whose median is not what adds up
+        y_pred, u = p.distributions.mean, p.distributions.std
     quadrature, together = _variances(matrix, u, p.groups)
 
     # below 30 groups the limit of ρ that makes each uncertainty larger
@@ -382,9 +378,7 @@ def combined(
             FewRowsWarning,
             stacklevel=4,
         )
-    variance = (1 - at) * quadrature + at * together
-    variance = np.maximum(variance, LEAST_VARIANCE * quadrature)
-
+    variance = _between(quadrature, together, at)
     fields: dict[str, Any] = {"y_std": correlation.factor * np.sqrt(variance)}
     if y_pred is not None:
         fields["y_pred"] = matrix @ y_pred

@@ -374,23 +374,21 @@ def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
     distinct, molecule = np.unique(all_atoms, axis=0, return_inverse=True)
     molecule = molecule.reshape(-1)  # some versions of NumPy make it a column
     formulas = np.array([_write_formula(atoms) for atoms in distinct.tolist()])
-    described = _described(formulas)
-    mass = described.mass[molecule]
-    heteroatoms = described.heteroatom_fraction[molecule]
+    of_formulas, groups = _described(formulas)
+    features = {name: values[molecule] for name, values in of_formulas.items()}
 
     # uncertainties, and the standard deviation σ of the errors, as in the formula above
     u = U_0 * np.exp(0.5 * rng.standard_normal(n))
     ln_factor = (
         -0.4 * np.log(u / U_0)
-        + 0.3 * np.tanh((mass - 118) / 10)
-        + 0.3 * np.tanh((heteroatoms - 0.12) / 0.08)
+        + 0.3 * np.tanh((features["mass"] - 118) / 10)
+        + 0.3 * np.tanh((features["heteroatom_fraction"] - 0.12) / 0.08)
     )
     true_std = u / 2 * np.exp(ln_factor)
     unit_t = rng.standard_t(6, n) * np.sqrt(4 / 6)  # t(6) has variance 6 / 4
 
-    features = {"mass": mass, "heteroatom_fraction": heteroatoms}
     p = Predictions(y_std=u, error=true_std * unit_t, features=features)
-    return Molecules(p, formulas[molecule], described.group[molecule], true_std)
+    return Molecules(p, formulas[molecule], groups[molecule], true_std)
 
 
 def _draw_atoms(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -425,31 +423,14 @@ def _write_formula(atoms: list[int]) -> str:
 _MASSES = {"H": 1.00794, "C": 12.011, "N": 14.0067, "O": 15.9994, "F": 18.9984}
 
 
-@dataclass(frozen=True, eq=False)
-class _Described:
-    """What formulas tell of molecules, an entry for each formula.
-
-    Attributes
-    ----------
-    mass : array of shape (n,)
-        In g/mol.
-    heteroatom_fraction : array of shape (n,)
-        The share of atoms that are neither C nor H.
-    group : array of str, shape (n,)
-        Oxygen and nitrogen counts.
-    """
-
-    mass: Floats
-    heteroatom_fraction: Floats
-    group: NDArray[np.str_]
-
-
-def _described(formulas: Iterable[str]) -> _Described:
-    """Return what formulas of C, H, N, O and F tell.
+def _described(
+    formulas: Iterable[str],
+) -> tuple[dict[str, Floats], NDArray[np.str_]]:
+    """Return the features of formulas of C, H, N, O and F, and their groups.
 
     >>> _described(["C2H6O"])
-    _Described(mass=array([46.069]), heteroatom_fraction=array([0.111]), \
-group=array(['O1N0'], dtype='<U4'))
+    ({'mass': array([46.069]), 'heteroatom_fraction': array([0.111])}, \
+array(['O1N0'], dtype='<U4'))
     """
     masses = []
     shares = []
@@ -461,7 +442,8 @@ group=array(['O1N0'], dtype='<U4'))
         n_heteroatoms = sum(n for symbol, n in atoms.items() if symbol not in "CH")
         shares.append(n_heteroatoms / sum(atoms.values()))
         groups.append(f"O{atoms.get('O', 0)}N{atoms.get('N', 0)}")
-    return _Described(np.array(masses), np.array(shares), np.array(groups))
+    features = {"mass": np.array(masses), "heteroatom_fraction": np.array(shares)}
+    return features, np.array(groups)
 
 
 def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
@@ -506,7 +488,7 @@ def _download() -> Path:
         pooch = importlib.import_module("pooch")
     except ImportError as error:
         msg = (
-            'Downloading needs pooch: pip install ".[cli]" in a checkout, or pass '
+            'Downloading needs pooch: pip install "sigmascale[cli]"; or pass '
             f"`folder` with the files of {QM9_URL} in it."
         )
         raise ImportError(msg) from error
@@ -540,14 +522,11 @@ def _read(path: Path, sha256: str) -> Molecules:
         return np.array([float(record[name]) for record in records])
 
     formulas = np.array([record["formula"] for record in records])
-    described = _described(formulas)
+    features, groups = _described(formulas)
     p = Predictions(
         numbers("prediction"),
         np.sqrt(numbers("uncertainty_total")),  # which is a variance
         y_true=numbers("E_"),
-        features={
-            "mass": described.mass,
-            "heteroatom_fraction": described.heteroatom_fraction,
-        },
+        features=features,
     )
-    return Molecules(p, formulas, described.group)
+    return Molecules(p, formulas, groups)

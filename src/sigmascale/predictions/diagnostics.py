@@ -106,8 +106,15 @@ def slips_found(p: Predictions) -> list[Slip]:
     if p.n_rows < ROWS_TO_TELL or not p.squared_error.any():
         return []
     # uncertainties are only worth a word if errors are what they should be
-    slips = [_slip_of_errors(p) or _slip_of_uncertainties(p), _constant(p.y_std)]
-    return [slip for slip in slips if slip is not None]
+    slip = _slip_of_errors(p) or _slip_of_uncertainties(p)
+    slips = [] if slip is None else [slip]
+    if p.y_std.min() == p.y_std.max():
+        words = (
+            f"All uncertainties are {number(p.y_std[0])}: is `y_std` the uncertainty? "
+            "A constant one does not rank the errors."
+        )
+        slips.append((words, ConstantUncertaintyWarning))
+    return slips
 
 
 def _slip_of_errors(p: Predictions) -> Slip | None:
@@ -161,17 +168,6 @@ def _slip_of_uncertainties(p: Predictions) -> Slip | None:
         )
         return words, UnitsWarning
     return None
-
-
-def _constant(u: Floats) -> Slip | None:
-    """Return that all uncertainties are the same, if they are."""
-    if u.min() < u.max():
-        return None
-    words = (
-        f"All uncertainties are {number(u[0])}: is `y_std` the uncertainty? A constant "
-        "one does not rank the errors."
-    )
-    return words, ConstantUncertaintyWarning
 
 
 def _off_by(factor: float) -> str:

@@ -1,6 +1,6 @@
 """An order of rows that depends on what they hold alone, not on how they came.
 
-Rows are put in this order once, where they are fitted or judged. From there on sums add
+Rows are put in this order once, where they are fitted or tested. From there on sums add
 up in the same way, and folds and draws are the same, however a table was sorted and
 whatever its groups are called; nobody behind that door need think of it.
 """

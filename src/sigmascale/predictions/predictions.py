@@ -1,6 +1,6 @@
 """Predictions: the one kind of rows, checked once, where they come in.
 
-Everything is judged, learned from and recalibrated as :class:`Predictions`: columns
+Everything is tested, fitted to and recalibrated as :class:`Predictions`: columns
 with the uncertainty first, errors where they are known, groups and weights where there
 are any. Numbers are float64; labels are codes of whole numbers, whose names are kept
 once. An error may be a number or a vector of d components with one isotropic
@@ -49,6 +49,7 @@ from .._support.notices import rows_at, warn
 from .._support.numerals import number
 from .._support.origin import Origin, columns_of, make_frame
 from .._support.text import listed, quoted, shorten
+from .._support.weighting import mean_of
 from ..exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 from .dates import words_of_time
 from .forms import (
@@ -65,6 +66,7 @@ from .shapes import Shapes
 
 if TYPE_CHECKING:
     from ..recalibration.distributions import Distributions
+    from .combinations import GroupCorrelation
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 # Questions and scores that are not of a feature.
@@ -74,7 +76,7 @@ RESERVED = frozenset(
 
 
 class Predictions:
-    """Predictions with uncertainties, and errors where the truth is known.
+    """Predictions with uncertainties, and errors where true values are known.
 
     They never change: arrays are copies, and read-only.
 
@@ -123,7 +125,7 @@ class Predictions:
         (:meth:`sigmascale.Recalibrator.apply`); None of rows as they were predicted.
     shape : Shapes or None
         What quantiles say of each row beyond a middle and a width. The error is then
-        that of a *straightened* truth, which a normal row of this prediction and
+        that of a *straightened* true value, which a normal row of this prediction and
         uncertainty would have made: see :meth:`from_quantiles`.
     origin : Origin or None
         The library and the index of the first data frame or series among what was
@@ -260,7 +262,7 @@ class Predictions:
         quantiles: Mapping[str, float] | None = None,
         interval: Sequence[str] = (),
         coverage: float | None = None,
-        features: Any = (),
+        features: Sequence[str] = (),
         labels: Sequence[str] = (),
         groups: str | None = None,
         weights: str | None = None,
@@ -460,14 +462,14 @@ class Predictions:
         pair of quantiles, over that of a standard normal.
 
         Three quantiles and more have a *shape*: a monotone curve through them, as a
-        function of a standard normal number. Truths are straightened by it. The error
-        of a row is the one that a normal row of the same prediction and uncertainty
-        would have made: it differs from ``y_true - y_pred`` where the row is skewed,
-        or has tails of its own. :class:`~sigmascale.Recalibrator` learns how much of
-        the shape to keep, and its quantiles leave by the curve again. Before, scores
-        and intervals are those of the quantiles as they were given. A value that
+        function of a standard normal number. True values are straightened by it. The
+        error of a row is the one that a normal row of the same prediction and
+        uncertainty would have made: it differs from ``y_true - y_pred`` where the row
+        is skewed, or has tails of its own. :class:`~sigmascale.Recalibrator` learns how
+        much of the shape to keep, and its quantiles leave by the curve again. Before,
+        scores and intervals are those of the quantiles as they were given. A value that
         several quantiles have, such as no rain, has a probability of its own; the
-        error of such a truth is drawn within it, once.
+        error of such a true value is drawn within it, once.
 
         Parameters
         ----------
@@ -669,10 +671,10 @@ class Predictions:
         return self._of(**unchanged | fields)
 
     def _shaped(self, levels: Floats, quantiles: Floats) -> Self:
-        """Return rows with the shapes of quantiles, and truths that are straightened.
+        """Return rows with the shapes of quantiles, and true values straightened.
 
-        Where a truth is on an atom, a value that several quantiles have, its error is
-        drawn within the probability of it. Draws follow the canonical order of the
+        Where a true value is on an atom, a value that several quantiles have, its error
+        is drawn within the probability of it. Draws follow the canonical order of the
         rows on atoms, and depend neither on how rows came nor on their unit.
         """
         if self.places is not None:  # some were left out
@@ -692,7 +694,7 @@ class Predictions:
         return shaped._with(error=error)
 
     def _with_shape_kept(self, share: float) -> Self:
-        """Return rows that keep a share of their shapes, with truths straightened."""
+        """Return rows that keep a share of their shapes; true values follow."""
         if self.shape is None or share == 1:
             return self
         if not share:
@@ -717,8 +719,21 @@ class Predictions:
             return self._with(y_pred=self.y_pred + by)
         return self if self.error is None else self._with(error=self.error - by)
 
-    def take(self, which: npt.NDArray[Any] | slice) -> Self:
-        """Return some of the rows."""
+    def take(self, which: npt.NDArray[Any] | Sequence[int] | slice) -> Self:
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        which : array of int or bool, or slice
+            Their numbers, in any order; or whether each is taken.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> ss.Predictions([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]).take([2, 0]).y_pred
+        array([3., 1.])
+        """
+        which = which if isinstance(which, slice) else np.asarray(which)
         taken = {}
         for name in self._BY_ROW:
             values = self.__dict__[name]
@@ -745,7 +760,7 @@ class Predictions:
         self.__dict__.update(vars(self._of(**fields)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Refuse changes: what was judged must stay what it was."""
+        """Refuse changes: what was tested must stay what it was."""
         msg = f"Predictions never change; `{name}` cannot be set. Make new ones."
         raise AttributeError(msg)
 
@@ -861,7 +876,7 @@ class Predictions:
 
     @property
     def residual(self) -> Floats:
-        """Truth minus prediction, in the unit of the truth: of shaped rows no error."""
+        """True value minus prediction, in the unit of y: of shaped rows no error."""
         errors = self.errors
         if self.shape is None or self.y_pred is None:
             return errors
@@ -874,11 +889,9 @@ class Predictions:
 
     def mean(self, values: npt.NDArray[Any]) -> float:
         """Return the mean of a value of each row, weighted if rows are."""
-        if self.weights is None:
-            return float(values.mean())
-        return float(self.weights @ values / self.weights.sum())
+        return mean_of(values, self.weights)
 
-    # -- sums and differences of rows --------------------------------------------------
+    # -- as a data frame ---------------------------------------------------------------
 
     def to_frame(self, coverage: float | None = None) -> Any:
         """Return the rows as a data frame of the library that they came from.
@@ -924,13 +937,15 @@ class Predictions:
             columns[name] = column
         return make_frame(columns, self.origin, by_row=True)
 
+    # -- sums and differences of rows --------------------------------------------------
+
     def combined(
         self,
         C: Any = None,
         *,
         by: str | None = None,
         mean: bool = False,
-        rho: Any = None,
+        rho: float | Predictions | GroupCorrelation | None = None,
         y_true: Any = None,
     ) -> Predictions:
         """Return sums, means or differences of rows, as Predictions.
@@ -1200,7 +1215,7 @@ def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:
     if reserved:
         msg = (
             f'`features` must not have a column named "{min(reserved)}", which scores '
-            "and verdicts have for something else. Rename it."
+            "and checks have for something else. Rename it."
         )
         raise InvalidInputError(msg, "reserved", columns=sorted(reserved))
     return typed

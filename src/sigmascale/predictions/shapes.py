@@ -8,7 +8,6 @@ quantiles leave by g(e / w).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -157,7 +156,9 @@ class Shapes:
         """Return the values of errors, one or several a row; infinite of infinite."""
         column = (slice(None), *[None] * (errors.ndim - 1))
         values = np.empty(errors.shape)
-        for rows in self._blocks(errors.size):
+        n_at_a_time = max(1, NUMBERS_AT_A_TIME * len(self) // max(1, errors.size))
+        for start in range(0, len(self), n_at_a_time):
+            rows = slice(start, start + n_at_a_time)
             z = (self.offset[rows][column] + errors[rows]) / self.width[rows][column]
             low, high = (slope[rows][column] for slope in self._outer_slopes)
             values[rows] = (
@@ -217,13 +218,6 @@ class Shapes:
         share = np.clip(shares, LEAST_SHARE, 1 - LEAST_SHARE)
         z: Floats = ndtri(low + share * (high - low))
         return self.width * z - self.offset
-
-    def _blocks(self, size: int) -> Iterator[slice]:
-        """Yield rows, as many at a time as stay in the cache."""
-        n = len(self)
-        step = max(1, NUMBERS_AT_A_TIME * n // max(1, size))
-        for start in range(0, n, step):
-            yield slice(start, start + step)
 
 
 def _cubic(share: Floats, segments: Segments) -> Floats:

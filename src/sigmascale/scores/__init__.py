@@ -1,4 +1,4 @@
-"""Scores: numbers and curves that say how far uncertainties are from honest.
+"""Scores: numbers and curves that say how well uncertainties are calibrated.
 
 Each function takes :class:`~sigmascale.Predictions`. Local scores cut the set into
 equal-size bins of a variable, the uncertainty itself (*consistency*) or an input

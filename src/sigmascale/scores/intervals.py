@@ -19,10 +19,9 @@ from .._support.checks import Bools, Floats, Ints
 from .._support.numerals import number
 from .._support.render import Cells, Result
 from .._support.weighting import ones_if_none, pair_products
-from .student import RULED_OUT, StudentProfile
+from .student import StudentProfile
 
 TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
-CHOSEN = 4.0  # by which rows rule out less, times minus the logarithm of their share
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,13 +47,6 @@ class Estimate(Result):
         """Return the number and its interval."""
         low, high = number(self.low, 4), number(self.high, 4)
         return f"{number(self.value, 4)} [{low}, {high}]"
-
-    @property
-    def signed(self) -> str:
-        """The same of a difference, with signs."""
-        ends = (self.value, self.low, self.high)
-        value, low, high = (number(x, signed=True) for x in ends)
-        return f"{value} [{low}, {high}]"
 
     def _cells(self) -> Cells:
         cells = tuple(number(x, 4) for x in (self.value, self.low, self.high))
@@ -221,42 +213,19 @@ def wilson_limits(k: int, n: int, confidence: float = 0.95) -> tuple[float, floa
     return low, high
 
 
-@dataclass(frozen=True)
-class Size:
-    """The mean of z² of some rows, with limits that know what heavy tails hide.
-
-    Attributes
-    ----------
-    mean, low, high : float
-        The mean of z², and its limits.
-    likely : float
-        The upper limit if no rarer, larger errors are to come than those seen.
-    """
-
-    mean: float
-    low: float
-    high: float
-    likely: float
-
-
 def size_interval(
     z2: Floats,
     confidence: float,
     groups: Ints | None = None,
     weights: Floats | None = None,
-    *,
-    share: float = 1.0,
-    least_df: float = 0.0,
-) -> Size:
+) -> Estimate:
     """Return the mean of z² with an interval of that coverage.
 
     The mean of a sample of z² says little about rare, enormous errors that the sample
     does not have. Upwards, the interval reaches as far as either of two:
 
     * that of the set's own moments (ABC), which knows only the errors that are there;
-    * that of every Student's t which the set does not rule out. Rows that were chosen,
-      a `share` of all, rule out less; other rows may rule out tails of fewer than
-      `least_df` degrees of freedom.
+    * that of every Student's t which the set does not rule out.
 
     Downwards it is that of the moments, or of a set whose largest z² are reduced, which
     can only make the mean smaller: a few more enormous errors never make u look better.
@@ -264,23 +233,15 @@ def size_interval(
     mean = Mean.of(z2, groups, weights)
     own = mean.interval(confidence, skewed=True)
     if not mean.second:
-        return Size(own.value, own.low, own.high, own.high)
+        return own
     reduced = Mean.of(np.minimum(z2, np.quantile(z2, TRIMMED)), groups, weights)
     of_reduced = reduced.interval(confidence, skewed=True)
 
-    # a few enormous errors do not tell how dependent rows are: reduced ones do; rows
-    # that were chosen for the size of their errors rule out less
+    # a few enormous errors do not tell how dependent rows are: reduced ones do
     tails = StudentProfile.of(z2, reduced.n_effective, weights)
-    high = np.inf
-    if tails is not None:
-        most_lost = RULED_OUT - CHOSEN * np.log(share)
-        high = tails.upper(confidence, most_lost, least_df)
-    return Size(
-        own.value,
-        low=max(0.0, of_reduced.low, own.low),
-        high=max(own.high, high),
-        likely=own.high,
-    )
+    upper = np.inf if tails is None else tails.upper(confidence)
+    low = max(0.0, of_reduced.low, own.low)
+    return Estimate(own.value, low, max(own.high, upper), confidence)
 
 
 def sums_of(codes: Ints, values: Floats, n: int = 0) -> Floats:

@@ -1,10 +1,4 @@
-"""Scores: numbers and curves that say how far uncertainties are from honest.
-
-Each function takes :class:`~sigmascale.Predictions`. Local scores cut the set into
-equal-size bins of a variable, the uncertainty itself (*consistency*) or an input
-feature (*adaptivity*), and average over the bins. Weights of the rows count; vectors
-are welcome wherever no sign is needed.
-"""
+"""Scores that are one number: of all rows, of their distributions, and of bins."""
 
 from __future__ import annotations
 

@@ -147,22 +147,13 @@ class StudentProfile:
         """The degrees of freedom of the best."""
         return float(DF[np.argmin(self.loss)])
 
-    @property
-    def heaviest(self) -> float:
-        """The degrees of freedom of the heaviest that is not ruled out."""
-        return float(DF[np.argmax(self.loss <= RULED_OUT)])
-
-    def upper(
-        self, confidence: float, most: float = RULED_OUT, least: float = 0.0
-    ) -> float:
-        """Return the upper limit of the mean of z² by all that lose at most so much.
+    def upper(self, confidence: float) -> float:
+        """Return the upper limit of the mean of z² by all that are not ruled out.
 
         Of each, the logarithm of the variance is known to ± q sqrt(2 (1 + 3 / ν) / n),
-        as its scale is. Tails with fewer than the `least` degrees of freedom are ruled
-        out by something else.
+        as its scale is.
         """
-        is_possible = (self.loss <= most) & (least <= DF)
-        is_possible[np.argmin(self.loss)] = True
+        is_possible = self.loss <= RULED_OUT
         q = float(special.ndtri(0.5 + confidence / 2))
         limits = self.log_mean + q * np.sqrt(2 * (1 + 3 / DF) / self.n)
         highest = limits[is_possible].max()

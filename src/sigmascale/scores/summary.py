@@ -135,13 +135,12 @@ def summary(
         about: dict[str, Any] = {"groups": p.groups, "weights": p.weights}
         return mean_interval(values, confidence=confidence, skewed=skewed, **about)
 
-    size = size_interval(p.z2, confidence, p.groups, p.weights)
     ence, influence = _ence(p)
     of_ence = mean(ence + influence, skewed=False)
     estimates = {
         "RMSE": _root(mean(p.squared_error)),
         "MAE": mean(np.sqrt(p.squared_error)),
-        "RMS z": _root(Estimate(size.mean, size.low, size.high, confidence)),
+        "RMS z": _root(size_interval(p.z2, confidence, p.groups, p.weights)),
         "coverage": _share(p, is_held(p, coverage).astype(np.float64), confidence),
         "energy score" if p.is_vector else "CRPS": mean(energy_scores(p)),
         "NLL": mean(normal_nll(p), skewed=False),
@@ -195,7 +194,9 @@ def _spearman(p: Predictions, confidence: float) -> Estimate | None:
     size = np.sqrt(p.squared_error)
     if np.ptp(p.y_std) == 0 or np.ptp(size) == 0:
         return None
-    ranks = _ranks(p.y_std), _ranks(size)
+    from scipy import stats
+
+    ranks = stats.rankdata(for_order(p.y_std)), stats.rankdata(for_order(size))
     value = float(np.corrcoef(*ranks)[0, 1])
     product = (ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())
     n = max(rows_in_effect(p, product), 4)
@@ -203,13 +204,3 @@ def _spearman(p: Predictions, confidence: float) -> Estimate | None:
     centre = math.atanh(min(max(value, -0.999999), 0.999999))
     low, high = math.tanh(centre - half), math.tanh(centre + half)
     return Estimate(value, min(low, value), max(high, value), confidence)
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return the ranks of numbers; equal ones have the mean of theirs."""
-    # rounded
-    found = np.unique(for_order(values), return_inverse=True, return_counts=True)
-    _, code, counts = found
-    last_rank = np.cumsum(counts)
-    mean_rank = last_rank - (counts - 1) / 2
-    return np.asarray(mean_rank[code])

@@ -1,8 +1,8 @@
 """Which column of a table is what: named by the user, guessed, or remembered.
 
 Decided here for Python, the command line and the app alike: `choice` is what a user
-says, `names` and `families` tell what names say, `guesses` finds what nobody has named,
-`choose` puts it together, and `read` keeps it and takes it from data frames.
+says, `names` and `lookalikes` tell what names say, `guesses` finds what nobody has
+named, `resolve` puts it together, and `schema` keeps it and reads data frames by it.
 """
 
 from .choice import Choice, known

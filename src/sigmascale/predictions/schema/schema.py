@@ -221,7 +221,11 @@ class Schema:
         words = {}
         if self.error:
             words["error"] = " − ".join(map(shorten, self.error))
-        words["uncertainty"] = self._uncertainty_in_words()
+        name = shorten(self.uncertainty)
+        if self.made_of:
+            kind = "quantiles" if self.levels else "members"
+            name = f"{name} (of {len(self.made_of)} {kind}: {listed(self.made_of)})"
+        words["uncertainty"] = f"sqrt({name})" if self.is_variance else name
         return words | {role: shorten(name) for role, name in self.of_rows.items()}
 
     def __str__(self) -> str:
@@ -229,14 +233,6 @@ class Schema:
         words = [f"{role} {name}" for role, name in self.in_words().items()]
         features = ", ".join(map(shorten, self.features)) or "none"
         return f"{'; '.join(words)}; features: {features}"
-
-    def _uncertainty_in_words(self) -> str:
-        """Return the uncertainty as it is made of columns: u, sqrt(s2), or members."""
-        name = shorten(self.uncertainty)
-        if self.made_of:
-            kind = "quantiles" if self.levels else "members"
-            return f"{name} (of {len(self.made_of)} {kind}: {listed(self.made_of)})"
-        return f"sqrt({name})" if self.is_variance else name
 
 
 def _kept_names() -> list[str]:
