@@ -19,6 +19,8 @@ CLIENTS := .venv-clients
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 BENCH_OUT := bench-output
 STUDIES := benchmarks/studies
+# what people fill in for a release
+FORMS := pyproject.toml CITATION.cff CHANGELOG.md conda/recipe.yaml joss/paper.md
 
 # One thread per worker: the test run has its own parallelism, and two workers
 # whose numerical libraries start a thread per core get in each other's way.
@@ -27,7 +29,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 
 .DEFAULT_GOAL := help
 .PHONY: help app demo test test-slow test-oldest test-newest test-clients \
-	test-spark lint docs paper review release-check bench bench-gpu arena studies clean
+	test-spark lint docs paper review filled-in release-check package-check bench \
+	bench-gpu arena studies clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -115,22 +118,37 @@ review: $(VENV)/.installed-dev  ## install and check the repository, and the for
 	@$(SCHEMA) vendor.dependabot .github/dependabot.yml
 	@$(SCHEMA) vendor.citation-file-format CITATION.cff
 
-# What is installed is imported from elsewhere, or the checkout would be found.
-release-check: $(VENV)/.made  ## build wheel and sdist, check and install them; minutes
-	@echo "== release-check: building into dist"
+filled-in:
+	@filled=true; \
+	grep -q '^repository = "https://[^"]*[^/"]"' pyproject.toml || { filled=false; \
+		echo "The address of the repository is unset: fill in, for example," \
+			"repository = \"https://github.com/NAME/sigmascale\" in pyproject.toml."; }; \
+	! grep -n FILL-IN $(FORMS) || { filled=false; \
+		echo "Fill in these lines, too, and remove their comments FILL-IN."; }; \
+	$$filled
+
+release-check: filled-in  ## check that a release is filled in, then package-check
+	@$(MAKE) --no-print-directory package-check
+
+# What is installed is imported from elsewhere (-I), or the checkout would be found.
+package-check: $(VENV)/.made  ## build wheel and sdist, install and try them; minutes
+	@echo "== package-check: building into dist"
 	@$(BIN)/python -m pip install --quiet "build>=1.2" "twine>=6.1"
 	@rm -rf dist
-	@$(BIN)/python -m build --quiet
+	@$(PYTHON) -m venv --clear $(EMPTY)
+	@$(BIN)/python -m build --quiet --wheel --outdir $(EMPTY)/from-checkout
+	@$(BIN)/python -m build --quiet  # the wheel by way of the sdist
+	@cmp dist/*.whl $(EMPTY)/from-checkout/*.whl
 	@$(BIN)/python -m twine check --strict dist/*
-	@for each in dist/*.whl dist/*.tar.gz; do \
-		echo "== release-check: installing $$each into an empty environment"; \
-		$(PYTHON) -m venv --clear $(EMPTY) \
-		&& $(EMPTY)/bin/python -m pip install --quiet "$$each" \
-		&& (cd $(EMPTY) && bin/python -c "import sigmascale as ss; \
-			print(ss.__version__, ss.datasets.load_health().test)") || exit 1; \
-	done
+	@echo "== package-check: the README's first lines, with the wheel in an empty environment"
+	@$(EMPTY)/bin/python -m pip install --quiet dist/*.whl
+	@awk '/^```python/ { on = 1; next } /^```/ && on { exit } on' README.md \
+		| $(EMPTY)/bin/python -I -W error -
+	@echo "== package-check: sigmascale demo, with the wheel and its extra cli"
+	@$(EMPTY)/bin/python -m pip install --quiet "$$(ls dist/*.whl)[cli]"
+	@$(EMPTY)/bin/sigmascale demo --out $(EMPTY)/demo
 	@rm -rf $(EMPTY)
-	@echo "== release-check: done; wheel and sdist are in $(CURDIR)/dist"
+	@echo "== package-check: done; wheel and sdist are in $(CURDIR)/dist"
 
 bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quick: less)
 	@echo "== bench: ratios of times within this run, and growth with the number of rows"
@@ -142,10 +160,12 @@ arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena/*.csv; 
 
 studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies anew; hours
 	@mkdir -p $(STUDIES)
-	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --out $(STUDIES)/verdicts.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --seed 4754 --sets 0.15 \
+		--out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		> $(STUDIES)/monitor.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/paired.py > $(STUDIES)/paired.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/few_rows.py > $(STUDIES)/few_rows.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/honest_md.py --out $(STUDIES)/honest_md.md
 	@echo "== studies: done; see $(STUDIES)"
 

@@ -116,7 +116,7 @@ SIZES = {
 
 def tables(n):
     """Yield the lines of the tables."""
-    yield f"{n} streams of each kind.\n"
+    yield f"`python benchmarks/monitor.py --streams {n}`: so many of each kind.\n"
     yield f"| distribution of z | false alarms in {QUIET:,} rows | two features |"
     yield "| --- | --- | --- |"
     for name in DISTRIBUTIONS:

@@ -80,7 +80,10 @@ def study(n_sets, n_rows, worse, name="normal", groups="none", within=0.5, seed=
 
 def table(n_sets):
     """Yield the lines of the table."""
-    yield f"{n_sets} sets of each kind; standard errors in brackets."
+    yield (
+        f"`python benchmarks/paired.py --sets {n_sets}`: so many sets of each kind; "
+        "standard errors in brackets."
+    )
     yield ""
     yield "| errors | rows | groups | within | CRPS differ by | 95 % held | told |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"

@@ -409,6 +409,9 @@ def real(args: argparse.Namespace) -> str:
     out = [
         "# Real sets, raw and after `Recalibrator()`",
         "",
+        "`python benchmarks/verdicts.py --real FOLDER`, of tables that have the "
+        "columns E, u, X1, ..., split and group.",
+        "",
         "| set | rows | raw: result | bound | after: result | bound | RMS z | RMS z "
         "varies along | FAIL after |",
         f"|{' --- |' * 9}",

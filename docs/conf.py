@@ -9,7 +9,7 @@ import os
 import sys
 import sysconfig
 import warnings
-from importlib.metadata import version as version_of
+from importlib.metadata import metadata
 from pathlib import Path
 
 import sigmascale.exceptions
@@ -23,7 +23,9 @@ os.environ["IPYTHONDIR"] = str(Path(__file__).parent / "_ipython")
 project = "sigmascale"
 author = "The sigmascale developers"
 project_copyright = author
-version = release = version_of("sigmascale")
+package = metadata("sigmascale")
+version = release = package["Version"]
+urls = dict(each.split(", ") for each in package.get_all("Project-URL", []))
 
 extensions = [
     "as_read",  # ours, in _ext, as are the next two
@@ -83,6 +85,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "cheatsheet": []},
     "show_prev_next": True,
     "show_toc_level": 2,
+    "github_url": urls.get("Repository", ""),
 }
 
 

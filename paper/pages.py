@@ -263,7 +263,7 @@ def _bootstrap(study: Study) -> str:
 
 
 def beyond_page(beyond: Beyond) -> str:
-    """Return the scores of the joint recalibrators, and verdicts on them."""
+    """Return the scores of the joint recalibrators, and what `validate` finds."""
     rows = [
         [
             name,
@@ -279,9 +279,9 @@ def beyond_page(beyond: Beyond) -> str:
         "regression may differ from Table I in the last digit. No setting was chosen "
         "by looking at the test set.\n",
         markdown_table(("method", *HEADER[4:-1]), rows),
-        "## Verdicts\n",
+        "## What `validate` finds\n",
     ]
-    lines += [f"- **{name}**: {words}" for name, words in beyond.verdicts.items()]
+    lines += [f"- **{name}**: {words}" for name, words in beyond.results.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -289,7 +289,7 @@ def beyond_csv(beyond: Beyond) -> str:
     """Return the same at full precision."""
     names = (*SCORES, *VALID)
     lines = [
-        [name, *(repr(float(values[key])) for key in names), beyond.verdicts[name]]
+        [name, *(repr(float(values[key])) for key in names), beyond.results[name]]
         for name, values in beyond.table.items()
     ]
-    return _csv([["method", *names, "verdict"], *lines])
+    return _csv([["method", *names, "result"], *lines])

@@ -341,12 +341,12 @@ def _binwise(
 
 @dataclass(frozen=True)
 class Beyond:
-    """Scores on the test set, its uncertainties and verdicts, by method."""
+    """Scores on the test set, its uncertainties and results, by method."""
 
     data: StudyData
     table: dict[str, Values]
     uncertainties: dict[str, Floats]
-    verdicts: dict[str, str]
+    results: dict[str, str]
     seed: int
 
 
@@ -367,8 +367,13 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
     table = {
         name: evaluate(data.test, u, before, seed) for name, u in uncertainties.items()
     }
-    verdicts = {
-        name: ss.validate(data.test.with_y_std(u), rng=seed).headline
-        for name, u in uncertainties.items()
-    }
-    return Beyond(data, table, uncertainties, verdicts, seed)
+    results = {}
+    for name, u in uncertainties.items():
+        p = data.test.with_y_std(u)
+        largest = p.take(np.argsort(u)[-p.n_rows // 50 :])
+        covered = scores.coverage(largest, coverage=0.95)
+        results[name] = (
+            f"{ss.validate(p, rng=seed).headline}. Where u is largest, in 2 % of the "
+            f"rows, 95 % intervals (±1.96 u) cover {100 * covered:.0f} %."
+        )
+    return Beyond(data, table, uncertainties, results, seed)

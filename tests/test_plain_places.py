@@ -350,4 +350,4 @@ def test_what_is_saved_loads_without_looking_at_annotations(monkeypatch, tmp_pat
         )
     monitor = ss.Monitor(reference=p).update(p)
     monitor.save(tmp_path / "m.json")
-    assert ss.load(tmp_path / "m.json", ss.Monitor).state == monitor.state
+    assert ss.load(tmp_path / "m.json", kind=ss.Monitor).state == monitor.state

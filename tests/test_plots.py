@@ -228,12 +228,12 @@ def test_paired_differences_are_drawn_with_their_intervals(sets):
             drawn = {tuple(line.get_ydata()): line.get_xdata() for line in ax.lines}
             assert drawn[row, row] == pytest.approx([each.low, each.high])
             assert drawn[(row,)] == pytest.approx([each.value])
-    assert points(ax, "X")[0, 1] == 1  # what is surely worse
+    assert points(ax, "X")[0, 1] == 1  # significantly worse
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
     assert labels == ["raked", "half"]
     names = legend_of(plots.comparison({"raw": p, "third": p.with_y_std(p.y_std / 3)}))
     assert names == ["worse"]
-    for high, face in ((-1e-6, plots.BLUE), (0.001, "none")):  # better; cannot tell
+    for high, face in ((-1e-6, plots.BLUE), (0.001, "none")):  # better; inconclusive
         each = replace(found.differences["raked"]["crps"], low=-0.2, high=high)
         ax = plots.comparison(replace(found, differences={"raked": {"crps": each}}))
         (mark,) = [line for line in ax.lines if line.get_marker() == "o"]
@@ -510,7 +510,7 @@ CASES[1:] = [pytest.param(each, marks=pytest.mark.slow) for each in CASES[1:]]
 
 @pytest.fixture(scope="module", params=CASES)
 def printed(request):
-    """A set that is wrong, or right, of few or many rows, and what mends it."""
+    """A set whose u is wrong, or right, of few or many rows, and recalibrated."""
     n, alloys = request.param
     rng = np.random.default_rng(2)
     kinds = ["alloy", "a rather long name", "oxide", "metal"]
@@ -520,8 +520,8 @@ def printed(request):
     truth = rng.normal(0, 5, 2 * n)
     p = ss.Predictions(truth - error, u, y_true=truth, features=features)
     known, new = p.take(np.arange(n)), p.take(np.arange(n, 2 * n))
-    mended = ss.Recalibrator(ss.RakedScaling(n_bins=5)).fit(known).apply(new)
-    return [new, mended], [ss.validate(new), ss.validate(mended)]
+    recalibrated = ss.Recalibrator(ss.RakedScaling(n_bins=5)).fit(known).apply(new)
+    return [new, recalibrated], [ss.validate(new), ss.validate(recalibrated)]
 
 
 @pytest.mark.parametrize("columns", [1, 2])

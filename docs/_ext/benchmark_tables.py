@@ -22,6 +22,15 @@ def read(name):
         return list(csv.DictReader(file))
 
 
+def size():
+    """Return how many methods and sets took part; bias="auto" is no other method."""
+    n_rivals = len({row["rival"] for row in read("rivals.csv")}) - 1
+    sets = {row["set"] for row in read("means.csv")}
+    n_worlds = sum(name.endswith("_500") for name in sets)
+    n_real = len(sets) - n_worlds
+    return f"{n_rivals} methods, {n_real} real sets and {n_worlds} simulated worlds"
+
+
 def markdown(header, rows, *, left=1):
     """Return a table, whose first columns are text and the others numbers."""
     marks = ["---"] * left + ["---:"] * (len(header) - left)

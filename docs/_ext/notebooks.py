@@ -1,4 +1,4 @@
-"""Notebooks to take along: what only the site understands is left out of them."""
+"""Notebooks to download: what only the site understands is removed from them."""
 
 import json
 import re

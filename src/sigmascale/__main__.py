@@ -14,6 +14,7 @@ from contextlib import nullcontext
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
+from ._support.extras import needed_for
 from ._support.files import remove_unfinished
 from ._support.progress import silence
 from ._support.text import INVISIBLE, visible
@@ -83,7 +84,8 @@ def _run(stopped_by: Sequence[int]) -> int:
 
 def _told(command: Command) -> int:
     """Run a command, print what it found, and return the exit code."""
-    result = command.run()
+    with needed_for(f"sigmascale {command.verb()}"):
+        result = command.run()
     if command.json:
         _print_json(result.to_dict(), command)
     elif result.words and not command.quiet:
@@ -166,7 +168,7 @@ def _words(problem: BaseException) -> str:
         return f"{file}{problem.strerror}"
     is_ours = str(getattr(problem, "name", "")).startswith(__package__)
     if isinstance(problem, ImportError) and not is_ours:
-        return f'{problem}. The packages come with pip install ".[app]" in a checkout.'
+        return str(problem)
     return ""
 
 

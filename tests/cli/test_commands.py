@@ -784,6 +784,79 @@ def test_a_fit_beyond_memory_is_a_fit_of_the_same_sample(run, fit, sigmascale):
     np.testing.assert_array_equal(ss.load("r.json").predict(sample), r.predict(sample))
 
 
+# -- standard input --------------------------------------------------------------------
+
+
+def test_what_comes_from_standard_input_is_called_so(sigmascale, tmp_path):
+    content = (tmp_path / "t.csv").read_bytes()
+    columns = (*PAIR, "--uncertainty", "u", "--feature", "mass")
+    fit = ("fit", "-", *columns, "--scaling", "linear", "-o", "r.json")
+    check = ("check", "-", *columns, "--tolerate", "FAIL")
+    commands = {
+        fit: "standard input: 600 rows error R",
+        (*fit, "--test-share", "0.3"): "standard input: 600 rows error R",
+        (*check, "--report", "r.html", "--card", "c.html"): "standard input: 600 rows",
+        ("compare", "-", "--recalibrator", "r.json"): "standard input: 600 rows",
+        ("verify", "c.html", "-"): "agrees with the data: 600 rows",
+        ("watch", "r.json", "-"): "^standard input: 600 rows error R − V .* rows",
+        ("watch", "r.json", "-", "--follow", "0.9"): "^standard input: 600 rows error",
+        ("apply", "r.json", "-", "-o", "-"): "Wrote standard output: 600 rows",
+        (
+            *("combine", "r.json", "-", "--by", "mass", "--rho", "0", "-o", "-"),
+        ): "Wrote standard output: 600 combinations of 600 rows",
+    }
+    for command, words in commands.items():
+        done = sigmascale(*command, stdin=content)
+        assert done.code in (0, 1), done.err
+        assert done.says(words), command
+    for page in ("r.html", "c.html"):
+        assert "standard input" in (tmp_path / page).read_text("utf-8")
+    told = json.loads(sigmascale(*check, "--json", stdin=content).out)
+    assert told["data"]["file"] == "standard input"
+
+
+def test_what_is_wrong_with_standard_input_names_it_and_the_row(sigmascale, fitted):
+    head, first, rest = FRAME.write_csv().split("\n", 2)
+    odd = first.replace(first.split(",")[2], "x")
+    content = f"{head}\n{first}\n{odd}\n{rest}".encode()
+    at = "standard input: column 'u', row 2 .*'x' is not a number"
+    for command in (
+        ("check", "-", *PAIR),
+        ("apply", fitted, "-", "-o", "-"),
+        ("watch", fitted, "-"),
+    ):
+        done = sigmascale(*command, stdin=content)
+        assert (done.code, done.out, done.says(f"error: {at}")) == (2, "", True), done
+    done = sigmascale("check", "t.csv", "-", *PAIR, stdin=content)
+    assert done.says("'u', row 2 of standard input")
+    assert sigmascale("check", "-", "-").says("error: standard input: is given twice")
+    twice = ("compare", "-", "--calibration", "-", *PAIR)
+    done = sigmascale(*twice, stdin=FRAME.write_csv().encode())
+    assert done.says("error: standard input: is empty, or was read before")
+
+
+def test_no_command_writes_what_it_reads(sigmascale, fitted, tmp_path):
+    pl.DataFrame({"a": ["x"], "b": [0], "c": [1]}).write_csv("terms.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for command in (
+        ("fit", "t.csv", "-o", "./t.csv"),
+        ("apply", fitted, "t.csv", "-o", "t.csv"),
+        ("check", "t.csv", *PAIR, "--recalibrator", fitted, "--card", fitted),
+        ("check", "t.csv", *PAIR, "--report", "t.csv"),
+        ("watch", fitted, "t.csv", "--state", fitted),
+        ("watch", fitted, "t.csv", "--plot", "t.csv"),
+        ("export", fitted, "-o", fitted),
+        (
+            *("combine", fitted, "t.csv", "--rho", "0"),
+            *("--terms", "terms.csv", "-o", "terms.csv"),
+        ),
+    ):
+        done = sigmascale(*command)
+        assert (done.code, done.out) == (2, ""), command
+        assert done.says("is what is read|Name it so"), done.err
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+
 # -- compare, watch, show, export, demo ------------------------------------------------
 
 

@@ -177,7 +177,7 @@ def test_json_takes_whole_numbers_for_real_ones_and_null_for_nothing():
 def test_every_option_that_names_a_file_is_one_that_no_page_may_set():
     no_files = {"COLUMN", "COLUMN=LEVEL", "SHARE", "NUMBER", "CONDITION", "CHARACTER"}
     no_files |= {"MARK", "N", "FACTOR", "RESULT", "SCOPE", "NAME", "HOW", "LOSS"}
-    no_files |= {"KIND", "LEVELS", "ADDRESS", ""}
+    no_files |= {"KIND", "LEVELS", "ADDRESS", "SHELL", ""}
     for name in COMMANDS:
         for field in fields(command(name)):
             about = field.metadata["metavar"]

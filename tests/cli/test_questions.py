@@ -60,7 +60,11 @@ def test_what_cannot_be_combined_is_refused(tables, sigmascale):
     pl.DataFrame({"a": ["x"], "b": ["no"]}).write_csv("terms.csv")
     assert sigmascale(*common, "--terms", "terms.csv").says("three columns")
     pl.DataFrame({"a": ["x"], "b": ["no"], "c": [1]}).write_csv("terms.csv")
-    assert sigmascale(*common, "--terms", "terms.csv").says("b must hold numbers")
+    assert sigmascale(*common, "--terms", "terms.csv").says(
+        "error: terms.csv: b must hold numbers"
+    )
+    assert sigmascale("fit", "rows.csv", "-o", "r.json").code == 0  # without groups
+    assert sigmascale(*common, "--by", "batch").says("is not known: pass --rho 0")
 
 
 def test_acceptance_is_told_beside_the_checks(tables, sigmascale):

@@ -444,7 +444,7 @@ def test_standard_input_may_hold_any_format(sigmascale):
     assert len(told) == 1
     for content in (b"", b"\n\n", HEADER.encode(), b"\x1f\x8b\x08"):
         done = sigmascale("check", "-", stdin=content)
-        refused(done, "^error: -: .*(empty|no rows|unpacked)")
+        refused(done, "^error: standard input: .*(empty|no rows|unpacked)")
 
 
 @pytest.mark.parametrize(

@@ -587,4 +587,4 @@ def test_without_ase_the_module_says_what_to_install():
     subprocess.run([sys.executable, "-c", code], check=True)
     code += "import sigmascale.integrations.forces"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "sigmascale.integrations.forces needs ASE: pip install" in done.stderr
+    assert "sigmascale.integrations.forces needs ase: pip install" in done.stderr

@@ -84,7 +84,7 @@ def test_a_follower_that_is_saved_and_loaded_goes_on_as_if_it_had_not_been(tmp_p
     p, follower = stream(), ss.Follower(recalibrator(), 0.9)
     follower.update(p.take(np.arange(1700)))
     follower.save(tmp_path / "f.json")
-    again = ss.load(tmp_path / "f.json", ss.Follower)
+    again = ss.load(tmp_path / "f.json", kind=ss.Follower)
     rest = p.take(np.arange(1700, 3000))
     assert again.update(rest).log_stretch == follower.update(rest).log_stretch
     np.testing.assert_array_equal(again.interval(p), follower.interval(p))
@@ -155,7 +155,8 @@ def test_ties_are_counted_as_the_intervals_that_were_given_have_held_them():
         assert round(n * follower.missed, 6) == n_missed
         whole = ss.Follower(r, coverage).update(p.take(slice(500, None)))
         assert whole.log_stretch == follower.log_stretch
-        assert f"held {1 - n_missed / n:.3g}" in follower.words
+        covered = f"covered {100 * (1 - n_missed / n):.1f} % of 1,000 rows"
+        assert f"{100 * coverage:g} % intervals {covered}" in follower.words
 
 
 def test_a_group_whose_errors_lie_on_the_limits_is_held():
@@ -164,3 +165,14 @@ def test_a_group_whose_errors_lie_on_the_limits_is_held():
     low, high = r.apply(one).distributions.interval(0.9)[0]
     p = ss.Predictions(y_std=np.ones(3), error=[low, 0, high], groups=np.zeros(3))
     assert ss.Follower(r, 0.9).update(p).missed == 0
+
+
+def test_a_follower_shows_its_coverage_and_how_many_rows_have_come():
+    follower = ss.Follower(recalibrator(), 0.8)
+    assert "No row has come: 80 % intervals" in repr(follower)
+    follower.update(stream(200, groups=np.arange(200) // 2))
+    covered = f"{100 * (1 - follower.missed):.1f} % of 100 groups"
+    for shown in (repr(follower), follower._repr_html_()):
+        assert f"80 % intervals covered {covered}" in shown
+        assert f"a factor of {follower.stretch:.3g}." in shown
+    assert follower._repr_html_() == f"<p>{follower!r}</p>"

@@ -296,6 +296,31 @@ def test_the_state_is_an_answer_in_words_and_plain_values():
     assert monitor.update(rows(rng.normal(size=10))).state.alarm == state.alarm
 
 
+def test_a_monitor_shows_what_it_watches_and_how_rare_false_alarms_are():
+    rng = np.random.default_rng(2)
+
+    def batch(n, factor=1.0):
+        features = {"<b>x": rng.random(n), "kind": rng.choice(["a", "b"], n)}
+        error = factor * rng.normal(size=n)
+        return ss.Predictions(error=error, y_std=np.ones(n), features=features)
+
+    monitor = ss.Monitor(confidence=0.999)
+    assert repr(monitor).startswith("Monitor of all rows: 0 rows seen\n")
+    assert "at most 0.1 % of streams" in repr(monitor)
+    shown = repr(monitor.update(batch(3000)))
+    assert "regions of <b>x, kind: 3,000 rows seen\n" in shown
+    assert monitor.state.words in shown
+    html = monitor._repr_html_()
+    assert "regions of &lt;b&gt;x, kind" in html
+    assert html.count("<p>") == 3
+    # of an alarm, which says itself how rare it is
+    alarm = monitor.update(batch(3000, 2.0)).alarm
+    assert str(alarm) in repr(monitor)
+    assert repr(monitor).count("0.1 %") == 1
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(normal())
+    assert "all recalibrated rows: 0 rows" in repr(ss.Monitor(r))
+
+
 # -- what does not matter --------------------------------------------------------------
 
 
@@ -379,7 +404,7 @@ def test_a_recalibrator_recalibrates_and_says_what_is_normal(molecules, tmp_path
     alone = ss.Monitor(r).update(new)
     assert monitor.alarm is alone.alarm is None
     alone.save(tmp_path / "monitor.json")
-    loaded = ss.load(tmp_path / "monitor.json", ss.Monitor)
+    loaded = ss.load(tmp_path / "monitor.json", kind=ss.Monitor)
     doubled = new._with(error=2 * new.errors)
     for each in (alone, loaded):
         assert each.update(doubled).alarm.kind == "too small"

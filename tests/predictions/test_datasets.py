@@ -42,6 +42,9 @@ def test_real_sets_have_two_parts_and_all_columns():
 
 def test_melting_points_are_predicted_by_an_ensemble_of_five():
     data = load_melting()
+    sets = (f"calibration: {data.calibration}", f"test: {data.test}")
+    assert repr(data).split("\n")[1:] == list(sets)
+    assert all(f"<p>{line}</p>" in data._repr_html_() for line in sets)
     calibration, test = data
     assert (len(calibration), len(test)) == (3000, 3000)
     members = np.array([data.table[f"member_{k}"] for k in range(5)])

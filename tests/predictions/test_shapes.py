@@ -1,6 +1,5 @@
 """Rows of quantiles: their shapes come out as they came in, and truths are straight."""
 
-import json
 import pickle
 
 import numpy as np
@@ -300,16 +299,6 @@ def test_atoms_keep_the_guarantee_of_rows_held_out():
 def test_validate_passes_true_quantiles_with_zeros():
     for seed in range(2):
         assert "✗" not in str(ss.validate(rain(4000, seed=seed)))
-
-
-def test_a_file_without_shapes_has_no_word_on_them(tmp_path):
-    files = []
-    for shape in (False, True):
-        r = ss.Recalibrator(ss.TemperatureScaling()).fit(lognormal(300, shape=shape))
-        r.save(tmp_path / "r.json")
-        files.append(json.loads((tmp_path / "r.json").read_text())["content"])
-    assert set(files[1]) - set(files[0]) == {"shape_kept"}
-    assert files[1]["shape_kept"] in (0.5, 1.0)
 
 
 # -- elsewhere -------------------------------------------------------------------------

@@ -1,12 +1,9 @@
 """Few rows: noise of the distribution of z is taken out; what is wrong with z stays."""
 
-import json
-
 import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale.recalibration.persistence import dumps, loads
 
 
 def rows(n, seed, *, middle=0.0, width=1.0, **more):
@@ -118,26 +115,6 @@ def test_no_uncertainty_explodes_by_few_rows():
             features={"a": rng.normal(size=1000), "b": rng.normal(size=1000)},
         )
         assert ss.Recalibrator().fit(spoilt).predict(new).max() <= 30 * 40.0
-
-
-def test_files_of_before_know_no_largest_uncertainty():
-    r = ss.Recalibrator().fit(rows(80, 0))
-    new = rows(50, 1)
-    document = json.loads(dumps(r))
-    assert document["content"]["scale_map"].pop("most") > 0
-    document["sha256"] = checksum(document)
-    found, _ = loads(json.dumps(document))
-    assert found.scale_.most is None
-    np.testing.assert_array_equal(found.predict(new), r.predict(new))
-
-
-def checksum(document):
-    """Return the checksum of what a file holds."""
-    from hashlib import sha256
-
-    content = {name: document[name] for name in ("extra", "content")}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return sha256(text.encode("ascii")).hexdigest()
 
 
 def is_one_factor(r):

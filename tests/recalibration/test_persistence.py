@@ -92,9 +92,9 @@ def test_a_file_of_another_kind_is_refused_with_the_line_that_reads_it(tmp_path)
     path = tmp_path / "monitor.json"
     monitor = ss.Monitor(reference=rows()).update(rows(seed=1))
     monitor.save(path)
-    with pytest.raises(InvalidInputError, match=r"ss\.load\(path, ss\.Monitor\)"):
+    with pytest.raises(InvalidInputError, match=r"kind=ss\.Monitor"):
         ss.load(path)
-    assert ss.load(path, ss.Monitor).state == monitor.state
+    assert ss.load(path, kind=ss.Monitor).state == monitor.state
 
 
 def test_unfitted_recalibrators_are_not_saved(tmp_path):

@@ -326,7 +326,7 @@ def test_a_few_large_errors_that_have_raised_u_are_told_with_the_factor():
 def test_rows_that_were_fitted_are_recognised_and_others_are_not():
     p = rows()
     r = ss.Recalibrator(ss.LinearScaling()).fit(p)
-    assert len(r.fingerprint_) <= 64
+    assert len(r.fitted_rows_.hashes) <= 64
     assert r.apply(p).distributions.fitted_share > 0.9
     assert r.apply(rows(seed=1)).distributions.fitted_share < 0.1
     order = np.random.default_rng(0).permutation(len(p))
@@ -525,3 +525,24 @@ def test_a_column_of_one_value_changes_nothing(scaling):
             q = ss.Recalibrator(scaling, bias=bias).fit(p).apply(p)
             fitted.append(np.column_stack([q.y_std, q.distributions.interval(0.9)]))
         np.testing.assert_array_equal(*fitted)
+
+
+def test_a_recalibrator_shows_itself_before_and_after_the_fit():
+    rng = np.random.default_rng(0)
+    p = ss.Predictions(
+        rng.normal(size=200),
+        rng.uniform(1, 2, 200),
+        y_true=rng.normal(size=200),
+        features={"<b>": rng.normal(size=200)},
+    )
+    r = ss.Recalibrator(ss.RakedScaling(4), hold_out=0.3, bounds=(-10, None))
+    options = "scaling=RakedScaling(n_bins=4), hold_out=0.3, bounds=(-10, None)"
+    assert repr(r) == f"Recalibrator({options})"
+    r.fit(p)
+    for words in (
+        *("RakedScaling, fitted to 200 rows", "factors of u, <b>"),
+        *("held-out z-scores of 60 rows", "True values are at least −10"),
+    ):
+        assert words in repr(r)
+    assert "<b>" not in r._repr_html_()
+    assert "&lt;b&gt;" in r._repr_html_()

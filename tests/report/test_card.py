@@ -1,5 +1,6 @@
 """Cards: results that travel, and are found again in the data."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -163,6 +164,28 @@ def test_what_is_no_card_is_refused(tmp_path, judged):
         read_card(tmp_path / "cut.html")
     with pytest.raises(InvalidInputError, match=r"\.html, \.md or \.json"):
         write_card(tmp_path / "card.txt", judged)
+
+
+def test_other_data_with_their_own_hash_are_no_card(tmp_path, judged):
+    path = tmp_path / "card.json"
+    write_card(path, judged)
+    card = json.loads(path.read_text())
+    for field, value in (
+        ("version", None),
+        ("data", 3),
+        ("data", {**card["data"], "columns": None}),
+        ("recalibrator", "mine"),
+        ("pictures", ["by_u"]),
+    ):
+        forged = card | {field: value}
+        if value is None:
+            del forged[field]
+        del forged["sha256"]
+        text = json.dumps(forged, sort_keys=True)
+        forged["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        path.write_text(json.dumps(forged))
+        with pytest.raises(DamagedFileError, match="fields"):
+            verify_card(path, judged)
 
 
 def test_markup_in_names_is_text(tmp_path):

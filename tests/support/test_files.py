@@ -208,4 +208,4 @@ def test_a_monitor_whose_inner_columns_have_other_names_is_refused(tmp_path):
         document["sha256"] = persistence._checksum(inner)
         (tmp_path / "m.json").write_text(json.dumps(document))
         with pytest.raises(DamagedFileError, match="names"):
-            ss.load(tmp_path / "m.json", ss.Monitor)
+            ss.load(tmp_path / "m.json", kind=ss.Monitor)

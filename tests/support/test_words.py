@@ -2,11 +2,13 @@
 
 import io
 import json
+import sys
 import threading
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import sigmascale as ss
 from sigmascale._support import progress
@@ -68,3 +70,64 @@ def test_what_is_done_is_told_after_a_while_if_a_person_watches(monkeypatch):
         assert told.wait(30)
     assert "reading" in terminal.getvalue()
     assert terminal.getvalue().endswith(progress.CLEAR_LINE)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Return a terminal on which all that is done appears at once."""
+
+    class AtOnce(threading.Timer):
+        def start(self):
+            self.function()
+
+        def join(self, timeout=None):
+            pass
+
+    terminal = Terminal()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
+    monkeypatch.setattr(progress, "Timer", AtOnce)
+    return terminal
+
+
+def test_whatever_may_take_long_says_so_once(watched):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    p = ss.Predictions(error=X[:, 0], y_std=np.ones(120))
+    ss.validate(p)
+    ss.Recalibrator(ss.LinearScaling()).fit(p)
+    ss.compare({"a": p, "b": p})
+    linear = ss.Recalibrator(ss.LinearScaling())
+    ss.RecalibratedRegressor(LinearRegression(), linear).fit(X, X[:, 1] + X[:, 0] ** 2)
+    with progress.working("all of it"):
+        ss.validate(p)
+    lines = watched.getvalue().replace("\r", "").split(" ...\x1b[2K")
+    assert lines == [
+        "testing the uncertainties",
+        "fitting LinearScaling",
+        "comparing",
+        "fitting the regressor to each fold",
+        "fitting LinearScaling",
+        "all of it",
+        "",
+    ]
+
+
+def test_a_notebook_shows_what_is_done_and_takes_it_away(watched, monkeypatch):
+    shown = []
+
+    class Shown:
+        def update(self, data, *, raw):
+            shown.append((data, raw))
+
+    def display(data, *, raw, display_id):
+        shown.append((data, raw and display_id))
+        return Shown()
+
+    monkeypatch.setitem(
+        sys.modules, "IPython.display", SimpleNamespace(display=display)
+    )
+    monkeypatch.setattr(Terminal, "__module__", "ipykernel.iostream")
+    monkeypatch.setattr(Terminal, "isatty", lambda self: False)
+    with progress.working("fitting"):
+        assert shown == [({"text/plain": "fitting ..."}, True)]
+    assert shown[1:] == [({"text/plain": ""}, True)]
+    assert watched.getvalue() == ""

@@ -11,6 +11,7 @@ from scipy import stats
 import sigmascale as ss
 from sigmascale._support.notices import quiet
 from sigmascale.exceptions import InvalidInputError, SharedRowsWarning
+from sigmascale.validation import combinations
 
 GOLDEN = Path(__file__).parent / "golden.json"
 KINDS = ["alloy", "glass", "oxide", "salt", "steel"]
@@ -248,18 +249,53 @@ def test_an_interaction_that_no_column_shows_alone_is_found():
     assert np.mean(is_odd[inside]) > 0.9
 
 
-def test_a_ridge_between_two_columns_is_found_and_named():
+def test_a_ridge_between_two_columns_is_found_and_named(monkeypatch):
     rng = np.random.default_rng(3)
     a = rng.normal(size=10_000)
     b = 0.8 * a + 0.6 * rng.normal(size=10_000)
     ridge = np.abs(a - b)
     z = rng.normal(size=10_000) * np.where(ridge < np.quantile(ridge, 0.2), 1.5, 1)
     u = rng.gamma(3, 1, 10_000)
-    v = ss.validate(ss.Predictions(error=u * z, y_std=u, features={"a": a, "b": b}))
-    assert v.checks["combinations"].result == "FAIL"
-    assert v.checks["combinations"].subgroup.column == "a − b"
-    inside = v.rows_of(v.checks["combinations"].subgroup)
+    p = ss.Predictions(error=u * z, y_std=u, features={"a": a, "b": b})
+    v = ss.validate(p)
+    found = v.checks["combinations"]
+    assert found.result == "FAIL"
+    assert found.subgroup.column == "a − b"
+    inside = v.rows_of(found.subgroup)
     assert np.mean(ridge[inside] < np.quantile(ridge, 0.3)) > 0.8
+    assert found.subgroup.share == pytest.approx(inside.mean())
+    # of more rows than are looked at, the share is still that of all
+    monkeypatch.setattr(combinations, "MOST_TESTED", 5000)
+    of_some = ss.validate(p)
+    subgroup = of_some.checks["combinations"].subgroup
+    n_found = np.count_nonzero(of_some.rows_of(subgroup))
+    assert subgroup.share == pytest.approx(n_found / 5000, rel=0.05)
+
+
+def test_features_may_be_called_as_combinations_are():
+    rng = np.random.default_rng(3)
+    n = 8000
+    a, b, noise, x = rng.normal(size=(4, n))
+    b = 0.8 * a + 0.6 * b
+    ridge = np.abs(a - b)
+    is_near = ridge < np.quantile(ridge, 0.2)
+    features = {"a": a, "b": b, "a − b": noise, "combinations": x}
+
+    def validated(is_wrong):
+        u = rng.gamma(3, 1, n)
+        error = u * rng.normal(size=n) * np.where(is_wrong, 1.5, 1)
+        return ss.validate(ss.Predictions(error=error, y_std=u, features=features))
+
+    v = validated(x > 1)
+    found = v.checks["adaptivity: combinations"].subgroup
+    assert found.where.startswith("combinations ≥ ")
+    assert found.where in str(v)
+    assert np.mean(x[v.rows_of(found)] > 0.9) > 0.9
+    v = validated(is_near)
+    found = v.checks["combinations"].subgroup
+    assert found.where.startswith("a − b ")
+    assert found.where.endswith(" (ranks)")
+    assert np.mean(is_near[v.rows_of(found)]) > 0.7
 
 
 def test_a_local_bias_is_found_beside_a_global_one():

@@ -207,6 +207,9 @@ def test_the_change_is_the_paired_difference_of_the_crps():
     for stage in (v.before, v):
         s = stage.checks["calibration"].all_rows
         assert numerals.interval(s.estimate, s.low, s.high) in text
+    # notebooks say what is printed, and no more
+    for topic in ("Variation", "Ranking", "Next"):
+        assert (f"<b>{topic}</b>" in v._repr_html_()) == (f"\n{topic} " in text)
     assert v.before.headline == ss.validate(before).headline
     assert ss.validate(after, before=v.before).headline == v.headline
     assert v.next_steps[0].verb == "apply"

@@ -15,18 +15,20 @@ LARGEST = 10.0  # limits beyond it are not told apart: "> 10"
 _SLACK = 1e-9  # of the last decimal: 1.23 is stored as 1.2299999…, and is no 1.24
 
 
-def number(x: float, digits: int = 3) -> str:
+def number(x: float, digits: int = 3, *, signed: bool = False) -> str:
     """Return a value in a unit, such as that of y, to so many significant digits.
 
-    Whole numbers stay as they are.
+    Whole numbers stay as they are; a difference has a sign.
 
     >>> number(126.13), number(2015.0), number(-0.2691), number(float("inf"))
     ('126', '2015', '−0.269', '∞')
-    >>> number(-0.0151), number(1e9 + 0.5)
-    ('−0.0151', '1e+09')
+    >>> number(0.0151, signed=True), number(-0.0151, signed=True), number(1e9 + 0.5)
+    ('+0.0151', '−0.0151', '1e+09')
     >>> number(123456.7), number(1234.56, 5), number(0.000123456), number(0.1 + 0.2, 6)
     ('123,000', '1,234.6', '0.000123', '0.3')
     """
+    if signed and x > 0:
+        return f"+{number(x, digits)}"
     if not math.isfinite(x):
         return _signed(x, f"{x}")
     if x == round(x) and abs(x) < 1e5:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Event, Timer
+from importlib import import_module
+from threading import Timer
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -17,30 +18,40 @@ CLEAR_LINE = "\r\x1b[2K"
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Say what is being done, after a while, on a terminal or in a notebook."""
+    """Say what is being done, after a while, on a terminal or in a notebook.
+
+    What is done for it says nothing of its own.
+    """
     terminal = sys.stderr
-    told = Event()
-    notebook = type(terminal).__module__.startswith("ipykernel")
-    if _silent.get() or not (terminal.isatty() or notebook):
+    in_notebook = type(terminal).__module__.startswith("ipykernel")
+    if _silent.get() or not (terminal.isatty() or in_notebook):
         yield
         return
+    take_away: list[Callable[[], object]] = []
 
     def tell() -> None:
-        told.set()
-        terminal.write(f"\r{what} ...")
-        terminal.flush()
+        words = f"{what} ..."
+        if in_notebook:  # which knows no sign that clears a line
+            display = import_module("IPython.display").display
+            shown = display({"text/plain": words}, raw=True, display_id=True)
+            take_away.append(lambda: shown.update({"text/plain": ""}, raw=True))
+        else:
+            print(f"\r{words}", end="", file=terminal, flush=True)
+            take_away.append(
+                lambda: print(CLEAR_LINE, end="", file=terminal, flush=True)
+            )
 
     timer = Timer(SECONDS_OF_PATIENCE, tell)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with silence():
+            yield
     finally:  # also when it is left by an error or Ctrl-C
         timer.cancel()
         timer.join()  # or it might still write
-        if told.is_set():
-            terminal.write(CLEAR_LINE)
-            terminal.flush()
+        for clear in take_away:
+            clear()
 
 
 def track(items: Iterable[Item], what: str) -> Iterator[Item]:

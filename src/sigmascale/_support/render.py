@@ -53,6 +53,11 @@ def html_table(
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
 
 
+def html_lines(text: str) -> str:
+    """Return lines of text as paragraphs of HTML, escaped."""
+    return "".join(f"<p>{escape(line)}</p>" for line in text.split("\n"))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What results share, which are frozen dataclasses: plain values, tables, HTML.

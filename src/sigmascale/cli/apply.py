@@ -9,14 +9,7 @@ from .._support import numerals
 from .._support.progress import working
 from .._support.text import quoted, unused
 from ..predictions.roles import UncertaintyRoles
-from .options import (
-    CommandResult,
-    Reading,
-    option,
-    refuse,
-    saved,
-    tables,
-)
+from .options import CommandResult, Reading, option, refuse, saved, tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +33,9 @@ class Apply(UncertaintyRoles, Reading):
 
     recalibrator: str = saved()
     files: tuple[str, ...] = tables()
-    output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
+    output: str = option(
+        "table to write; - is stdout", "FILE", MISSING, short="-o", endings=()
+    )
     coverage: float = option(
         "nominal coverage of intervals", "SHARE", 0.95, common=True
     )
@@ -59,14 +54,11 @@ class Apply(UncertaintyRoles, Reading):
     def run(self) -> CommandResult:
         """Write the table with new columns."""
         from ..integrations.clusters import told_at_the_end
-        from .file_formats import refuse_input, write, written_kind
+        from .file_formats import called, write, written_kind
         from .input_table import InputTable, load_fitted
 
-        refuse_input(self.output, (*self.files, self.recalibrator))
+        self.check_outputs()
         written_kind(self.output)  # is checked before anything is read
-        for level in (self.coverage, *self.quantiles):
-            if not 0 < level < 1:
-                refuse(f"shares and levels must lie between 0 and 1; found {level:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was, errors=False, gaps=None)
         with table.naming_rows(), working("recalibrating"), told_at_the_end():
@@ -94,7 +86,7 @@ class Apply(UncertaintyRoles, Reading):
         count = f"{table.n_rows:,} rows, {len(new)} new columns"
         if table.dropped:
             count += f"; {table.dropped:,} with missing values excluded"
-        words = [f"Wrote {self.output}: {count}"]
+        words = [f"Wrote {called(self.output, 'standard output')}: {count}"]
         width = max(map(len, new)) + 2
         for name in new:
             words.append(f"  {name:<{width}}{columns.get(name, '')}".rstrip())

@@ -36,7 +36,7 @@ CODES = {"pass": PASSED, "FAIL": FAILED, "inconclusive": INCONCLUSIVE}
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Roles, Reading):
-    """Test whether uncertainties are calibrated, overall and in subgroups.
+    """Test whether uncertainties are calibrated, also in subgroups.
 
     Exit status: 0 all checks pass, 1 a check fails, 4 inconclusive, 2 bad input.
     """
@@ -47,9 +47,14 @@ class Check(Roles, Reading):
     recalibrator: str | None = option(
         "test before and after this recalibrator: did it help?", "JSON", common=True
     )
-    report: str | None = option("write a report to this file", "HTML", common=True)
+    report: str | None = option(
+        *("write a report to this file", "HTML"),
+        common=True,
+        endings=(".html", ".htm"),
+    )
     card: str | None = option(
-        "write a card: the results on one page (.html, .md, .json)", "FILE"
+        *("write a card: the results on one page (.html, .md, .json)", "FILE"),
+        endings=(".html", ".htm", ".md", ".json"),
     )
     tolerance: float = option(
         "accepted factor: RMS z from 1/FACTOR to FACTOR", "FACTOR", 1.25, common=True
@@ -78,15 +83,9 @@ class Check(Roles, Reading):
     def run(self) -> CommandResult:
         """Test a table, and what a recalibrator makes of it."""
         from ..validation.advice import validate
-        from .file_formats import refuse_input
         from .input_table import InputTable, load_fitted
 
-        for output, endings in (
-            (self.report, (".html", ".htm")),
-            (self.card, (".html", ".htm", ".md", ".json")),
-        ):
-            if output is not None:
-                refuse_input(output, self.files, *endings)
+        self.check_outputs()
 
         # the rows
         recalibrator = was = before = None
@@ -97,7 +96,7 @@ class Check(Roles, Reading):
 
         # what is found of them, or of what the recalibrator makes of them
         testing = {name: getattr(self, name) for name in TESTING} | {"rng": self.seed}
-        with table.naming_rows(), working("testing the uncertainties"):
+        with table.naming_rows():
             if recalibrator is not None:
                 before, rows = rows, recalibrator.apply(rows)
             v = validate(rows, before=before, cost=self.cost, **testing)
@@ -142,13 +141,14 @@ class Check(Roles, Reading):
     def _write_card(self, table: Any, v: Validation, recalibrator: Any) -> None:
         """Write the card that was asked for."""
         from ..report import write_card
+        from .file_formats import called
 
         about = {
             "command": ["sigmascale", *self.argv()],
             "options": testing_options(self),
             "seed": self.seed,
             "left_out": table.schema.left_out,
-            "file": ", ".join(Path(file).name for file in self.files),
+            "file": ", ".join(Path(called(file)).name for file in self.files),
             "file_sha256": _sha256_of_files(self.files),
         }
         with working("writing the card"):
@@ -222,8 +222,9 @@ def reported(
     if command.report is None:
         return []
     from ..report import write_report
+    from .file_formats import called
 
-    title = visible(", ".join(command.files))
+    title = visible(", ".join(map(called, command.files)))
     how: dict[str, Any] = {"title": title, "recalibrator": recalibrator}
     with working("writing the report"):
         write_report(command.report, v, **how, steps=steps)

@@ -25,7 +25,9 @@ class Combine(Roles, Reading):
 
     recalibrator: str = saved()
     files: tuple[str, ...] = tables()
-    output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
+    output: str = option(
+        "table to write; - is stdout", "FILE", MISSING, short="-o", endings=()
+    )
     by: str | None = option(
         "one sum for each label of this feature, or of groups", "COLUMN", common=True
     )
@@ -45,26 +47,30 @@ class Combine(Roles, Reading):
         from .._support.render import as_plain
         from ..predictions.combinations import as_matrix, combined, matrix_by
         from ..predictions.predictions import Predictions
-        from .file_formats import refuse_input, write, written_kind
+        from .file_formats import called, write, written_kind
         from .input_table import InputTable, load_fitted
 
-        refuse_input(self.output, (*self.files, self.recalibrator))
+        self.check_outputs()
         written_kind(self.output)  # is checked before anything is read
         if (self.by is None) == (self.terms is None):
             refuse("say what is combined: --by COLUMN, or --terms FILE; one of them.")
-        if not 0 < self.coverage < 1:
-            refuse(f"--coverage must lie between 0 and 1; found {self.coverage:g}.")
 
         # the rows, recalibrated
         recalibrator, was = load_fitted(self.recalibrator)
+        rho: Any = recalibrator.group_correlation_ if self.rho is None else self.rho
+        if rho is None:
+            refuse(
+                "whether errors of rows are correlated is not known: pass --rho 0, "
+                "which adds squares, --rho 1, which adds u, or fit with --groups."
+            )
+        terms = None if self.terms is None else self._terms(self.terms)
         table = InputTable.open(self.files, self, was, errors=False)
         if table.is_large:
             refuse(f"rows of combinations must be in memory; there are {table.n_rows}.")
-        rho: Any = recalibrator.group_correlation_ if self.rho is None else self.rho
         with table.naming_rows(), working("combining rows"):
             rows = recalibrator.apply(table.predictions())
-            if self.terms is not None:
-                matrix, names = as_matrix(self._terms(self.terms), rows.n_rows)
+            if terms is not None:
+                matrix, names = as_matrix(terms, rows.n_rows)
             else:
                 matrix, names = matrix_by(rows, str(self.by), self.mean)
             totals = Predictions(**combined(rows, matrix, rho))
@@ -77,8 +83,8 @@ class Combine(Roles, Reading):
 
         told = {"combinations": totals.n_rows, "output": self.output}
         told |= {"columns": list(columns), "rho": as_plain(rho)}
-        words = f"Wrote {self.output}: {totals.n_rows:,} combinations of "
-        words = wrapped(f"{words}{rows.n_rows:,} rows.")
+        words = f"Wrote {called(self.output, 'standard output')}: {totals.n_rows:,} "
+        words = wrapped(f"{words}combinations of {rows.n_rows:,} rows.")
         if self.rho is None:
             words = f"{words}\n\n{rho}"
         return CommandResult(told, words)
@@ -87,17 +93,18 @@ class Combine(Roles, Reading):
         """Return a table of combination, row and coefficient."""
         import polars as pl
 
-        from .file_formats import PLACE, read
+        from .file_formats import PLACE, about, read
 
         table = read((path,), self.separator, self.most)[0].drop(PLACE).collect()
-        if table.width != 3:
-            refuse(
-                f"{path}: must have three columns: combination, row and coefficient; "
-                f"it has {table.width}."
-            )
         numbers = table.columns[1:]
         cast = table.with_columns(pl.col(numbers).cast(pl.Float64, strict=False))
-        for name in numbers:
-            if n_bad := cast[name].null_count():
-                refuse(f"{path}: {name} must hold numbers; {n_bad} rows do not.")
+        with about([path]):
+            if table.width != 3:
+                refuse(
+                    "must have three columns: combination, row and coefficient; it has "
+                    f"{table.width}."
+                )
+            for name in numbers:
+                if n_bad := cast[name].null_count():
+                    refuse(f"{name} must hold numbers; {n_bad} rows do not.")
         return cast

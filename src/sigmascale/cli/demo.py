@@ -49,11 +49,10 @@ class Demo(Command):
 
         # a recalibrator of one half, tested on the other
         calibration, test = self._halves(calibration_file, test_file)
-        with quiet(), working("fitting"):
+        with quiet():
             recalibrator = Recalibrator(random_state=self.seed).fit(calibration)
             after = recalibrator.apply(test)
-        with working("testing the uncertainties"):
-            v = validate(after, before=test, rng=self.seed)
+        v = validate(after, before=test, rng=self.seed)
         schema = Schema("u", numbers=("mass", "hetero"), error=("E",))
         save(recalibrator, json_file, {"schema": schema.to_dict()})
         check = ["check", test_file, "--all-features"]

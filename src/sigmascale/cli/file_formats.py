@@ -32,7 +32,7 @@ from .._support.files import parse_json, whole_file
 from .._support.notices import warn
 from .._support.text import listed, quoted
 from ..exceptions import HiddenSheetWarning, InvalidInputError
-from .options import refuse
+from .options import STANDARD, refuse
 
 FORMATS = {
     "csv": (".csv",),
@@ -44,9 +44,8 @@ FORMATS = {
 }
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc", b"PK\x03\x04": "excel", b"{": "ndjson"}
 UNTYPED = ("csv", "tsv")  # these do not say what is a number
-STANDARD = "-"  # standard input or output
 HEAD = 1 << 16  # bytes of a file that are looked at before it is read
-COMMENTED = "Its first line seems to be a comment. Leave such lines out: grep -v '^#'"
+COMMENTED = "Its first line seems to be a comment; leave such lines out: grep -v '^#'"
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 PLACE = "place of the row"
 OF_A_FILE = 1 << 40  # places in one file
@@ -58,13 +57,18 @@ Source = str | io.BytesIO
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^<>]*?ref="([A-Z]+\d+:[A-Z]+(\d+))"')
 
 
+def called(file: str, standard: str = "standard input") -> str:
+    """Return the name of a file in words."""
+    return standard if file == STANDARD else file
+
+
 def named(files: Sequence[str]) -> str:
     """Return what to call files in a message.
 
-    >>> named(["a.csv"]), named(["a.csv", "b.csv"])
-    ('a.csv', 'a.csv, b.csv')
+    >>> named(["a.csv"]), named(["a.csv", "-"])
+    ('a.csv', 'a.csv, standard input')
     """
-    return listed(files, most=3)
+    return listed(map(called, files), most=3)
 
 
 @contextmanager
@@ -73,7 +77,7 @@ def about(files: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as problem:
-        if not str(problem).startswith(tuple(f"{file}: " for file in files)):
+        if not str(problem).startswith(tuple(f"{called(file)}: " for file in files)):
             problem.args = (f"{named(files)}: {problem}", *problem.args[1:])
         raise
 
@@ -115,7 +119,7 @@ def row_of(place: int, files: Sequence[str]) -> str:
     ('row 17', 'row 3 of b.csv')
     """
     number, row = divmod(place, OF_A_FILE)
-    return f"row {row} of {files[number]}" if len(files) > 1 else f"row {row}"
+    return f"row {row} of {called(files[number])}" if len(files) > 1 else f"row {row}"
 
 
 def kind_of(path: str, head: bytes = b"") -> str:
@@ -148,19 +152,6 @@ def written_kind(path: str) -> str:
     return kind
 
 
-def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
-    """Refuse an output that is one of the inputs, or that has another's ending."""
-    if output == STANDARD:
-        return
-    if not output:
-        refuse("the name of a file to write is empty.")
-    if endings and not output.lower().endswith(endings):
-        refuse(f"{output}: is written as {endings[0][1:].upper()}. Name it so.")
-    for file in inputs:
-        if file != STANDARD and realpath(file) == realpath(output):
-            refuse(f"{output}: is what is read. Choose another name or folder.")
-
-
 def to_standard_output(text: str) -> None:
     """Write data to standard output, which must be open."""
     if getattr(sys.stdout, "name", "") == os.devnull:  # what takes the place of none
@@ -182,7 +173,8 @@ def read(
     """
     for path, times in Counter(map(realpath, files)).items():
         if times > 1:
-            refuse(f"{Path(path).name}: is given twice; its rows would count twice.")
+            name = called(Path(path).name)
+            refuse(f"{name}: is given twice; its rows would count twice.")
 
     # each file as a frame; the number of the file is part of a place
     frames = []
@@ -222,7 +214,7 @@ def _check_alike(file: str, schema: pl.Schema, other: str, its: pl.Schema) -> No
         if names:
             words.append(f"{what} {listed(map(quoted, names))}")
     if words:
-        refuse(f"{other}: unlike {file}, it {' and '.join(words)}.")
+        refuse(f"{called(other)}: unlike {called(file)}, it {' and '.join(words)}.")
 
 
 def _are_alike(one: pl.DataType, other: pl.DataType) -> bool:
@@ -261,12 +253,8 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
             what = _odd_row(source, mark) or what
         elif kind == "ndjson":
             _check_lines(source)
-        if kind in UNTYPED and head.startswith((b"#", b"\xef\xbb\xbf#")):
-            remedy = (
-                "Its first line seems to be a comment; leave those out: grep -v '^#'"
-            )
-        else:
-            remedy = "Is it a whole file?"
+        is_commented = kind in UNTYPED and head.startswith((b"#", b"\xef\xbb\xbf#"))
+        remedy = COMMENTED if is_commented else "Is it a whole file?"
         msg = f"cannot be read as {kind.upper()}: {what}. ({remedy})"
         raise InvalidInputError(msg) from problem
     return lazy, kind
@@ -299,7 +287,7 @@ def _source(path: str) -> tuple[Source, bytes]:
         except (OSError, EOFError, zlib.error) as problem:
             refuse(f"cannot be unpacked ({problem}). Is it a whole file?")
     if not content.strip():
-        refuse(f"{'standard input' if path == STANDARD else 'the file'} is empty.")
+        refuse("is empty, or was read before." if path == STANDARD else "is empty.")
     return (io.BytesIO(content) if is_whole else path), content[:HEAD]
 
 

@@ -8,7 +8,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.numerals import number
-from .._support.progress import working
 from .._support.text import WIDTH
 from ..predictions.roles import Roles
 from .options import PASSED, CommandResult, Reading, option, refuse, tables, wrapped
@@ -33,7 +32,9 @@ class Fit(Roles, Reading):
 
     files: tuple[str, ...] = tables()
     output: str = option(
-        "file for the recalibrator; - is stdout", "JSON", MISSING, short="-o"
+        *("file for the recalibrator; - is stdout", "JSON", MISSING),
+        short="-o",
+        endings=(".json",),
     )
     test_share: float | None = option(
         "hold out this share of the rows, and test on it: did it help?",
@@ -41,7 +42,10 @@ class Fit(Roles, Reading):
         common=True,
     )
     report: str | None = option(
-        "write a report on these rows to this file", "HTML", common=True
+        "write a report on these rows to this file",
+        "HTML",
+        common=True,
+        endings=(".html", ".htm"),
     )
     scaling: str | None = option(
         "what is fitted; --help all lists them [boosted]", "NAME", common=True
@@ -82,14 +86,12 @@ class Fit(Roles, Reading):
         from ..recalibration.recalibrator import Recalibrator
         from ..validation.advice import validate
         from .check import found, reported, typed_steps
-        from .file_formats import refuse_input, to_standard_output
+        from .file_formats import to_standard_output
         from .input_table import InputTable
 
-        refuse_input(self.output, self.files, ".json")
-        if self.report is not None:
-            refuse_input(self.report, self.files, ".html", ".htm")
-            if self.test_share is None:
-                refuse("--report is about held-out rows: pass --test-share.")
+        self.check_outputs()
+        if self.report is not None and self.test_share is None:
+            refuse("--report is about held-out rows: pass --test-share.")
 
         # rows to fit, and rows to test on; columns of options are features, too
         features = dict.fromkeys(self.features)
@@ -112,7 +114,7 @@ class Fit(Roles, Reading):
             parts=list(self.parts) or None,
             random_state=self.seed,
         )
-        with table.naming_rows(), working("fitting"):
+        with table.naming_rows():
             recalibrator.fit(p)
         description = recalibrator.describe()
         factors = _factors(recalibrator, p)
@@ -134,7 +136,7 @@ class Fit(Roles, Reading):
         # did it help, on the rows that were held out
         v = None
         if held_out is not None:
-            with table.naming_rows(), working("testing on the held-out rows"):
+            with table.naming_rows():
                 after = recalibrator.apply(held_out)
                 v = validate(after, before=held_out, rng=self.seed)
             told["tested"] = len(held_out)

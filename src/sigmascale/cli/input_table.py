@@ -45,6 +45,7 @@ from .file_formats import (
     OF_A_FILE,
     PLACE,
     about,
+    called,
     named,
     read,
     reading,
@@ -333,8 +334,23 @@ class InputTable:
 
     def _checked(self, gaps: Collection[str] | None) -> InputTable:
         """Refuse values that cannot be used, and missing ones, or leave these out."""
-        missing = self._missing()
-        optional = self._optional(gaps)
+        schema = self.schema
+        is_tested = bool(schema.error)
+        drop = self.command.drop_missing
+
+        # where values are missing, the uncertainty first; some features may lack them,
+        # and a label that is missing is one more label
+        used = self._used()
+        missing = {}
+        for name in (*(schema.made_of or (schema.uncertainty,)), *used):
+            if name in self.rows.names:
+                column = used[name] if name in used else self.rows.number(name)
+                missing[name] = column.is_null()
+        optional: set[str] = set()
+        if not drop:
+            optional = set(schema.features) - {*schema.error, str(schema.prediction)}
+            if gaps is not None:
+                optional &= {*gaps, *schema.labels}
         needed = [gap for name, gap in missing.items() if name not in optional]
         is_lost = pl.any_horizontal(needed)
 
@@ -347,39 +363,62 @@ class InputTable:
             counts[f"gap {i}"] = gap.sum()
         counted = self.rows.frame.select(pl.len(), **counts).collect(engine="streaming")
         number_of = counted.row(0, named=True)
+        n_rows = number_of["len"]
+        n_lost = number_of["lost"]
 
         # bad values are refused first, and then those that are missing
         for i, (name, words, where) in enumerate(bad):
             if number_of[f"bad {i}"]:
                 self._refuse(name, words, where, number_of[f"bad {i}"])
-        gap_counts = {name: number_of[f"gap {i}"] for i, name in enumerate(missing)}
-        n_rows = number_of["len"]
-        n_lost = number_of["lost"]
-        complete = self._complete(n_rows, n_lost, is_lost, gap_counts, optional)
+        n_missing = {name: number_of[f"gap {i}"] for i, name in enumerate(missing)}
+        by_column = ", ".join(
+            f"{quoted(name)} {n}"
+            for name, n in n_missing.items()
+            if n and name not in optional
+        )
+        if n_lost and not drop and (is_tested or n_lost == n_rows):
+            remedy = ""
+            if is_tested:
+                remedy = ", or leave these rows out with --drop-missing"
+            refuse(
+                f"{n_lost} of {n_rows} rows have missing values, by column: "
+                f"{by_column}. Fill them in{remedy}.",
+                "missing-values",
+                rows=n_lost,
+                columns=n_missing,
+            )
+
+        # the rows that are left
+        dropped = n_lost if drop else 0
+        n_left = n_rows - dropped
+        least = LEAST_ROWS if is_tested else 1
+        if n_left < least:
+            left = "1 row" if n_left == 1 else f"{n_left} rows"
+            refuse(
+                f"{left} with all values: too few. At least {least} are needed.",
+                "few-rows",
+                rows=n_left,
+                least=least,
+            )
+        if n_lost and not dropped:
+            warn(
+                f"{n_lost} of {n_rows} rows get empty cells: values are missing, by "
+                f"column: {by_column}.",
+                MissingFeatureWarning,
+            )
+        rows = self.rows
+        if dropped:
+            rows = TypedColumns(rows.frame.filter(~is_lost), rows.decimal)
+        complete = replace(
+            self,
+            rows=rows,
+            n_read=self.n_read or n_rows,
+            n_rows=n_left,
+            dropped=dropped,
+            gaps={name: n for name, n in n_missing.items() if n and name in optional},
+        )
         complete._warn_of_changed()
         return complete
-
-    def _missing(self) -> dict[str, pl.Expr]:
-        """Return where the values of columns are missing, the uncertainty first."""
-        used = self._used()
-        sources = self.schema.made_of or (self.schema.uncertainty,)
-        missing = {}
-        for name in dict.fromkeys([*sources, *used]):
-            if name in self.rows.names:
-                column = used[name] if name in used else self.rows.number(name)
-                missing[name] = column.is_null()
-        return missing
-
-    def _optional(self, gaps: Collection[str] | None) -> set[str]:
-        """Return the features that a row may lack."""
-        schema = self.schema
-        if self.command.drop_missing:
-            return set()
-        optional = set(schema.features) - {*schema.error, str(schema.prediction)}
-        if gaps is not None:
-            # a label that is missing is one more label
-            optional &= {*gaps, *schema.labels}
-        return optional
 
     def _bad(self) -> list[tuple[str, str, pl.Expr]]:
         """Return columns, what may be wrong with them, and where it is."""
@@ -446,70 +485,6 @@ class InputTable:
             column=name,
             row=place % OF_A_FILE,
             count=count,
-        )
-
-    def _complete(
-        self,
-        n_rows: int,
-        n_lost: int,
-        lost: pl.Expr,
-        counts: dict[str, int],
-        optional: Collection[str],
-    ) -> InputTable:
-        """Return the rows in which nothing is missing that must be there."""
-        is_judged = bool(self.schema.error)
-        drop = self.command.drop_missing
-
-        # what is missing, by column: where it must be there, and where it may lack
-        gaps = {}
-        needed = []
-        for name, count in counts.items():
-            if count and name in optional:
-                gaps[name] = count
-            elif count:
-                needed.append(f"{quoted(name)} {count}")
-        by_column = f"by column: {', '.join(needed)}"
-
-        # rows that lack something are refused, left out, or get empty cells
-        if n_lost and not drop and (is_judged or n_lost == n_rows):
-            remedy = ""
-            if is_judged:
-                remedy = ", or leave these rows out with --drop-missing"
-            refuse(
-                f"{n_lost} of {n_rows} rows have missing values, {by_column}. "
-                f"Fill them in{remedy}.",
-                "missing-values",
-                rows=n_lost,
-                columns=counts,
-            )
-        dropped = n_lost if drop else 0
-        n_left = n_rows - dropped
-        least = LEAST_ROWS if is_judged else 1
-        if n_left < least:
-            left = "1 row" if n_left == 1 else f"{n_left} rows"
-            refuse(
-                f"{left} with all values: too few. At least {least} are needed.",
-                "few-rows",
-                rows=n_left,
-                least=least,
-            )
-        if n_lost and not dropped:
-            warn(
-                f"{n_lost} of {n_rows} rows get empty cells: values are missing, "
-                f"{by_column}.",
-                MissingFeatureWarning,
-            )
-
-        rows = self.rows
-        if dropped:
-            rows = TypedColumns(rows.frame.filter(~lost), rows.decimal)
-        return replace(
-            self,
-            rows=rows,
-            n_read=self.n_read or n_rows,
-            n_rows=n_left,
-            dropped=dropped,
-            gaps=gaps,
         )
 
     def _warn_of_changed(self) -> None:
@@ -618,9 +593,10 @@ class InputTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the files, for machines."""
-        told: dict[str, Any] = {"file": self.files[0]}
-        if len(self.files) > 1:
-            told = {"files": list(self.files)}
+        names = [called(file) for file in self.files]
+        told: dict[str, Any] = (
+            {"files": names} if len(names) > 1 else {"file": names[0]}
+        )
         told |= {
             "rows": self.n_rows,
             "rows_read": self.n_read,
@@ -698,10 +674,8 @@ def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
     from ..recalibration.persistence import load_with_extra
     from ..recalibration.recalibrator import Recalibrator
 
-    saved, extra = load_with_extra(file)
+    saved, extra = load_with_extra(file, Recalibrator)
     with about([file]):
-        if not isinstance(saved, Recalibrator):
-            refuse(f"is a {type(saved).__name__}, and no recalibrator.")
         if "schema" not in extra:
             refuse(
                 "the recalibrator does not know the columns of files: it was not made "

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from importlib import import_module
+from os.path import realpath
 from textwrap import fill
 from types import NoneType
 from typing import (
@@ -48,7 +49,9 @@ COMMANDS = [
     "export",
     "app",
     "demo",
+    "completion",
 ]
+STANDARD = "-"  # standard input or output
 # What options that name files, or folders, call them.
 FILES = {"FILE", "JSON", "HTML", "SVG", "ONNX", "PICTURE", "CARD", "FOLDER"}
 EXIT_CODES = """\
@@ -78,11 +81,12 @@ def option(
     name: str = "",
     short: str = "",
     common: bool = False,
+    endings: tuple[str, ...] | None = None,
 ) -> Any:
     """Return a field that is an option; `name` and `short` are what is typed.
 
     The first page of help shows options that are `common`. What `metavar` calls a file,
-    no page of the app may set.
+    no page of the app may set; one that is written has certain `endings`, or any.
     """
     about = {
         "help": words,
@@ -90,6 +94,7 @@ def option(
         "name": name,
         "short": short,
         "common": common,
+        "endings": endings,
     }
     return dataclasses.field(default=default, metadata=about)
 
@@ -172,6 +177,28 @@ class Command:
         """Do it."""
         raise NotImplementedError
 
+    def check_outputs(self) -> None:
+        """Refuse to write what is read, or under the ending of another format."""
+        read: set[str] = set()
+        written = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.metadata["metavar"] not in FILES or value is None:
+                continue
+            endings = field.metadata.get("endings")
+            if endings is None:
+                files = [value] if isinstance(value, str) else value
+                read.update(realpath(file) for file in files if file != STANDARD)
+            elif value != STANDARD:
+                written.append((value, endings))
+        for file, endings in written:
+            if not file:
+                refuse("the name of a file to write is empty.")
+            if endings and not file.lower().endswith(endings):
+                refuse(f"{file}: is written as {endings[0][1:].upper()}. Name it so.")
+            if realpath(file) in read:
+                refuse(f"{file}: is what is read. Choose another name or folder.")
+
     @classmethod
     def notes(cls) -> list[str]:
         """Return lines that the page of all options ends with."""
@@ -181,6 +208,11 @@ class Command:
     def verb(cls) -> str:
         """Return what is typed."""
         return cls.__name__.lower()
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return what it does, in a line."""
+        return str(cls.__doc__).splitlines()[0]
 
     def argv(self) -> list[str]:
         """Return what to type for this, after the name of the program.
@@ -278,7 +310,7 @@ ORDER = {UncertaintyRoles: 1, Roles: 2, Reading: 3, Command: 4}  # in pages of h
 
 
 def _checked(field: Field[Any], hint: Any, value: Any) -> Any:
-    """Return a value of JSON as a field of this type has it."""
+    """Return a value as a field of this type has it; refuse others."""
     shape = Shape.of(hint)
     if value is None and shape.is_optional:
         return None
@@ -289,7 +321,7 @@ def _checked(field: Field[Any], hint: Any, value: Any) -> Any:
         is_choice = not shape.choices or item in shape.choices
         is_right = is_right and type(item) in allowed and is_choice
     if not is_right:
-        must = "a list of " if shape.is_many else "of "
+        must = "a list of " if shape.is_many else "one of " if shape.choices else "of "
         must += ", ".join(shape.choices) or f"type {shape.kind.__name__}"
         refuse(f"`{field.name}` must be {must}; found {json.dumps(value):.80}.")
     values = [shape.kind(item) for item in values]
@@ -324,7 +356,7 @@ class Shape:
 # -- the command line ------------------------------------------------------------------
 
 
-def _flag(field: Field[Any]) -> str:
+def flag_of(field: Field[Any]) -> str:
     """Return what is typed for an option."""
     return f"--{field.metadata['name'] or field.name.replace('_', '-')}"
 
@@ -335,7 +367,7 @@ def _is_flag(word: str) -> bool:
 
 def _typed(field: Field[Any], value: Any) -> list[str]:
     """Return how an option is typed; levels stand in one list."""
-    flag = _flag(field)
+    flag = flag_of(field)
     if value is True:
         return [flag]
     if not isinstance(value, tuple):
@@ -391,7 +423,8 @@ def parse(words: list[str] | None = None) -> Command:
                 values[field.name] = arguments
                 arguments = []
             else:
-                values[field.name] = arguments.pop(0) if arguments else None
+                value = arguments.pop(0) if arguments else None
+                values[field.name] = _checked(field, hints[field.name], value)
         if is_many:
             values[field.name] = tuple(values[field.name] or ())
     if arguments:
@@ -403,7 +436,7 @@ def _overview() -> str:
     """Return the page of all commands."""
     lines = [f"Usage: sigmascale COMMAND ...\n\n{ABOUT}\n\nCommands:"]
     for name in COMMANDS:
-        lines.append(f"  {name:<10}{str(command(name).__doc__).splitlines()[0]}")
+        lines.append(f"  {name:<11}{command(name).summary()}")
     lines.append("\n`sigmascale COMMAND --help` tells more, with examples; they use")
     lines.append("the files that `sigmascale demo` writes.\n")
     lines.append(EXIT_CODES)
@@ -494,7 +527,7 @@ class _Parser(argparse.ArgumentParser):
         # the first page of help has common options alone
         if not (about["common"] or is_required or self.page == "all"):
             settings["help"] = argparse.SUPPRESS
-        flags = filter(None, [about["short"], _flag(field)])
+        flags = filter(None, [about["short"], flag_of(field)])
         group.add_argument(*flags, dest=field.name, **settings)
 
     def error(self, message: str) -> NoReturn:

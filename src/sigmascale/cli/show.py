@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ class Show(Command):
         """Describe it."""
         from ..predictions.schema import Schema
         from ..recalibration.persistence import load_with_extra
+        from ..recalibration.recalibrator import Recalibrator
 
-        recalibrator, extra = load_with_extra(self.recalibrator)
+        recalibrator, extra = load_with_extra(self.recalibrator, Recalibrator)
         features = list(recalibrator.names_[1:])
         told: dict[str, Any] = {
             "file": self.recalibrator,
@@ -52,6 +53,7 @@ class Export(Command):
         "ONNX",
         short="-o",
         common=True,
+        endings=(".onnx",),
     )
     coverage: float | None = option(
         "add limits of intervals with this nominal coverage", "SHARE", common=True
@@ -64,10 +66,9 @@ class Export(Command):
         """Write it."""
         from ..integrations.export import to_onnx
         from ..recalibration.persistence import load
-        from .file_formats import refuse_input
 
         output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
-        refuse_input(output, [self.recalibrator], ".onnx")
+        replace(self, output=output).check_outputs()
         recalibrator = load(self.recalibrator)
         to_onnx(recalibrator, output, quantiles=self.quantiles, coverage=self.coverage)
         told = {"output": output, "columns": list(recalibrator.names_)}

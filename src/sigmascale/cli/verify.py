@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from .._support.progress import working
 from ..predictions.roles import Roles
 from .options import (
     FAILED,
@@ -25,7 +23,7 @@ from .options import (
 
 @dataclass(frozen=True, kw_only=True)
 class Verify(Roles, Reading):
-    """Compute what a card says again from its data, and tell what differs.
+    """Compute what a card says again from its data; tell what differs.
 
     Ends with 0 if none does, and 1 if one does. Columns are read as the card says;
     for a card made in Python, they are guessed, or named here.
@@ -47,8 +45,6 @@ class Verify(Roles, Reading):
         from .check import TESTING
         from .input_table import InputTable, load_fitted
 
-        if not Path(self.card).is_file():
-            refuse(f"{self.card}: there is no such file.", "no-file")
         card = read_card(self.card)
         if card.get("recalibrator") and self.recalibrator is None:
             refuse(
@@ -65,7 +61,7 @@ class Verify(Roles, Reading):
         table = InputTable.open(self.files, reading, was)
         testing = {name: getattr(reading, name) for name in TESTING}
         p = table.predictions()
-        with table.naming_rows(), working("testing the uncertainties"):
+        with table.naming_rows():
             rows = p if recalibrator is None else recalibrator.apply(p)
             before = None if recalibrator is None else p
             v = validate(rows, before=before, rng=reading.seed, **testing)

@@ -22,10 +22,11 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..monitoring import Follower, Monitor
-    from .input_table import InputTable
+    from ..monitoring import Monitor
+    from ..predictions.schema import Schema
+    from ..recalibration.recalibrator import Recalibrator
 
-PICTURES = (".png", ".svg", ".pdf")
+CODES = {"yes": FAILED, "no": PASSED, "inconclusive": INCONCLUSIVE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ class Watch(Roles, Reading):
     many with --state, false alarms are as rare as --confidence says.
     Ends with 0 without an alarm, 1 with one, 4 if rows are too few to know.
     With --follow intervals are widened or narrowed instead, row by row, so that
-    they hold their share of what arrives; it ends with 0.
+    they cover their share of what arrives; it ends with 0.
     """
 
     examples = (
@@ -51,101 +52,74 @@ class Watch(Roles, Reading):
         "rows that show what is normal, not those fitted", "FILE", common=True
     )
     state: str | None = option(
-        "go on from this file, and write it in the end", "JSON", common=True
+        "go on from this file, and write it in the end",
+        "JSON",
+        common=True,
+        endings=(".json",),
     )
     confidence: float | None = option(
         "1 minus the chance of a false alarm [0.95]", "SHARE", common=True
     )
-    plot: str | None = option("draw the evidence over time", "PICTURE", common=True)
+    plot: str | None = option(
+        "draw the evidence over time",
+        "PICTURE",
+        common=True,
+        endings=(".png", ".svg", ".pdf"),
+    )
     follow: float | None = option(
         "follow with intervals of this coverage, such as 0.9", "SHARE", common=True
     )
 
     def run(self) -> CommandResult:
-        """Take the rows in turn."""
-        from .file_formats import refuse_input
-
-        for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
-            if output is not None:
-                refuse_input(output, (*self.files, self.recalibrator), *endings)
-        return self._watch() if self.follow is None else self._follow()
-
-    def _watch(self) -> CommandResult:
-        """Let a monitor look for a change."""
-        from ..monitoring import Monitor
+        """Let a monitor look for a change in the rows, or let intervals follow them."""
+        from .._support.notices import quiet
         from ..recalibration.persistence import save
         from .input_table import InputTable, load_fitted
 
-        # a monitor that goes on, or a new one
+        self.check_outputs()
+        if self.follow is not None:
+            for name in ("calibration", "confidence", "plot"):
+                if getattr(self, name) is not None:
+                    refuse(f"--{name} is for alarms, and --follow raises none.")
+
+        # what goes on, or begins
         recalibrator, was = load_fitted(self.recalibrator)
-        begun = self._begun()
-        known = self._known_state(Monitor, begun)
-        if known is not None:
-            monitor, begun = known
-        else:
-            reference = None
-            if self.calibration is not None:
-                reference = InputTable.open([self.calibration], self, was).predictions()
-            confidence = begun["confidence"] or 0.95
-            begun["confidence"] = confidence
-            monitor = Monitor(recalibrator, reference=reference, confidence=confidence)
+        watching, begun = self._known_state() or self._new_state(recalibrator, was)
 
-        # what the rows tell, in a file, in a picture and in words
+        # the rows in turn; a caution is told in the end
         table = InputTable.open(self.files, self, was)
-        self._update(monitor, table)
-        if self.state is not None:
-            save(monitor, self.state, {"begun": begun})
-        if self.plot is not None:
-            _draw(monitor, self.plot)
+        for batch in table.batches():
+            rows = batch.predictions()
+            with batch.naming_rows(), quiet():
+                watching.update(rows)
 
-        state = monitor.state
-        told = {"data": table.to_dict(), **state.to_dict()}
-        words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
-        code = {"yes": FAILED, "no": PASSED, "inconclusive": INCONCLUSIVE}[state.answer]
+        # what they tell, in files and in words
+        if self.state is not None:
+            save(watching, self.state, {"begun": begun})
+        if self.plot is not None:
+            _draw(watching, self.plot)
+        if self.follow is None:
+            found = watching.state
+            code = CODES[found.answer]
+        else:
+            found = watching
+            code = PASSED
+        told = {"data": table.to_dict(), **found.to_dict()}
+        words = f"{table.about_columns()}\n\n{wrapped(found.words)}"
         return CommandResult(told, words, code, recalibrator=recalibrator)
 
-    def _follow(self) -> CommandResult:
-        """Let intervals follow the rows."""
-        from ..monitoring import Follower
-        from ..recalibration.persistence import save
-        from .input_table import InputTable, load_fitted
-
-        for name in ("calibration", "confidence", "plot"):
-            if getattr(self, name) is not None:
-                refuse(f"--{name} is for alarms, and --follow raises none.")
-
-        # a follower that goes on, or a new one
-        assert self.follow is not None
-        recalibrator, was = load_fitted(self.recalibrator)
-        begun = {name: self._begun()[name] for name in ("recalibrator", "groups")}
-        begun["follow"] = self.follow
-        known = self._known_state(Follower, begun)
-        if known is not None:
-            follower, _ = known
-        else:
-            follower = Follower(recalibrator, self.follow)
-
-        # what the rows make of it, in a file and in words
-        table = InputTable.open(self.files, self, was)
-        self._update(follower, table)
-        if self.state is not None:
-            save(follower, self.state, {"begun": begun})
-        told = {"data": table.to_dict(), **follower.to_dict()}
-        words = f"{wrapped(str(table))}\n\n{wrapped(follower.words)}"
-        return CommandResult(told, words, recalibrator=recalibrator)
-
-    def _known_state(
-        self, kind: type[Any], begun: dict[str, Any]
-    ) -> tuple[Any, dict[str, Any]] | None:
+    def _known_state(self) -> tuple[Any, dict[str, Any]] | None:
         """Return what the file of --state holds, and what it was begun with."""
+        from ..monitoring import Follower, Monitor
         from ..recalibration.persistence import load_with_extra
 
         if self.state is None or not Path(self.state).exists():
             return None
-        saved_state, extra = load_with_extra(self.state)
+        saved_state, extra = load_with_extra(self.state, object)
         was_begun = extra.get("begun", {})
+        kind = Monitor if self.follow is None else Follower
         is_same = isinstance(saved_state, kind) and isinstance(was_begun, dict)
-        for name, value in begun.items():
+        for name, value in self._begun().items():
             is_same = is_same and value in (None, was_begun.get(name))
         if not is_same:
             refuse(
@@ -155,15 +129,22 @@ class Watch(Roles, Reading):
             )
         return saved_state, was_begun
 
-    @staticmethod
-    def _update(watching: Monitor | Follower, table: InputTable) -> None:
-        """Take the rows of a table, batch by batch."""
-        from .._support.notices import quiet
+    def _new_state(
+        self, recalibrator: Recalibrator, was: Schema
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return a new monitor or follower, and what it is begun with."""
+        from ..monitoring import Follower, Monitor
+        from .input_table import InputTable
 
-        for batch in table.batches():
-            rows = batch.predictions()
-            with batch.naming_rows(), quiet():  # a caution is told in the end
-                watching.update(rows)
+        begun = self._begun()
+        if self.follow is not None:
+            return Follower(recalibrator, self.follow), begun
+        reference = None
+        if self.calibration is not None:
+            reference = InputTable.open([self.calibration], self, was).predictions()
+        begun["confidence"] = self.confidence or 0.95
+        how = {"reference": reference, "confidence": begun["confidence"]}
+        return Monitor(recalibrator, **how), begun
 
     def _begun(self) -> dict[str, Any]:
         """Return what a state belongs to; None is what may be as it was."""
@@ -176,6 +157,7 @@ class Watch(Roles, Reading):
             "calibration": checksum(self.calibration),
             "groups": self.groups or "",
             "confidence": self.confidence,
+            "follow": self.follow,
         }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._support.extras import needed_for
 from .._support.files import whole_file
 from .._support.libraries import Array, Library
 from .._support.parameters import check_is_fitted
@@ -73,11 +74,8 @@ def to_onnx(
     >>> bool(np.allclose(u, r.predict(p)))
     True
     """
-    try:
+    with needed_for("to_onnx"):
         import ndonnx as ndx
-    except ImportError as problem:
-        msg = "to_onnx needs the package ndonnx: pip install ndonnx"
-        raise ImportError(msg) from problem
     check_is_fitted(recalibrator)
     names = recalibrator.names_
     if Y_PRED in names:

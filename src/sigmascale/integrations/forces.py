@@ -18,6 +18,7 @@ import numpy as np
 
 from .._support import numerals
 from .._support.checks import Floats, check_count, check_fraction, is_real, need
+from .._support.extras import needed_for
 from .._support.notices import gathered, quiet, warn
 from .._support.text import listed, quoted
 from ..exceptions import (
@@ -35,13 +36,10 @@ from ..predictions.predictions import Predictions
 from ..recalibration.persistence import load
 from ..recalibration.recalibrator import Recalibrator
 
-try:
+with needed_for("sigmascale.integrations.forces"):
     from ase.calculators.calculator import Calculator, all_changes
     from ase.calculators.singlepoint import SinglePointCalculator
     from ase.io import write
-except ImportError as problem:
-    msg = 'sigmascale.integrations.forces needs ASE: pip install "sigmascale[atoms]".'
-    raise ImportError(msg) from problem
 
 __all__ = ["Event", "HonestCalculator"]
 

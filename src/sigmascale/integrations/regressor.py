@@ -33,6 +33,7 @@ from .._support import numerals
 from .._support.checks import Floats
 from .._support.columns import effective_weights
 from .._support.notices import gathered, warn
+from .._support.progress import working
 from .._support.text import listed, quoted
 from ..exceptions import (
     ConstantUncertaintyWarning,
@@ -243,10 +244,11 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             y_pred, u = predict_with_std(fitted, X)
         else:
             splits = self._splits(X, target, groups)
-            of_folds = Parallel(n_jobs=self.n_jobs)(
-                delayed(_out_of_fold)(regressor, X, target, options, *split)
-                for split in splits
-            )
+            with working("fitting the regressor to each fold"):
+                of_folds = Parallel(n_jobs=self.n_jobs)(
+                    delayed(_out_of_fold)(regressor, X, target, options, *split)
+                    for split in splits
+                )
             rows = np.concatenate([np.arange(target.size)[test] for _, test in splits])
             models, predicted, uncertain = zip(*of_folds, strict=True)
             y_pred = np.concatenate(predicted)

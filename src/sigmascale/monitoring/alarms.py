@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from .._support import numerals
 from .._support.render import as_plain
 from ..recalibration.persistence import (
     index,
@@ -17,7 +18,9 @@ from ..recalibration.persistence import (
     text,
 )
 
-CHANGES = ("too small", "too large", "biased", "biased")
+Change = Literal["too small", "too large", "biased", "region"]
+UnitKind = Literal["rows", "groups"]
+CHANGES: tuple[Change, ...] = ("too small", "too large", "biased", "biased")
 
 
 @stored(
@@ -50,8 +53,8 @@ class Alarm:
         1 / (1 − confidence).
     confidence : float
         That of the monitor.
-    units : str
-        What could have come in any order while nothing changes: "rows" or "groups".
+    units : {"rows", "groups"}
+        What could have come in any order while nothing changes.
     caution : str or None
         What speaks against that: neighbours that are alike.
     since_time, time : number, str or None
@@ -60,13 +63,13 @@ class Alarm:
         The feature, and which of its values, if the kind is "region".
     """
 
-    kind: str
+    kind: Change
     since: int
     size: float
     row: int
     evidence: float
     confidence: float
-    units: str
+    units: UnitKind
     caution: str | None = None
     since_time: float | str | None = None
     time: float | str | None = None
@@ -91,15 +94,14 @@ class Alarm:
         way, factor = "small", self.size
         if self.size <= 1:
             way, factor = "large", 1 / self.size if self.size else math.inf
-        return f"u has become {factor:.2f} times too {way}{where}, {seen}."
+        return f"u has become too {way} by a factor of {factor:.2f}{where}, {seen}."
 
     @property
     def guarantee(self) -> str:
         """When the alarm may be false, in a sentence or two."""
-        share = f"{100 * (1 - self.confidence):.3g} %"
         words = (
-            f"While nothing changes, at most {share} of streams ever raise an alarm, "
-            f"provided that their {self.units} could as well have come in any order."
+            f"{false_alarms(self.confidence)}, provided that their {self.units} could "
+            "as well have come in any order."
         )
         return words if self.caution is None else f"{words} {self.caution}"
 
@@ -157,7 +159,7 @@ class MonitorState:
     missing: int
 
     @property
-    def answer(self) -> str:
+    def answer(self) -> Literal["yes", "no", "inconclusive"]:
         """Whether something has changed: "yes", "no" or "inconclusive"."""
         if self.alarm is not None:
             return "yes"
@@ -170,11 +172,11 @@ class MonitorState:
             return str(self.alarm)
         if self.missing:
             return (
-                f"Cannot tell yet: {self.n_rows} rows have come, and {self.missing} "
+                f"Inconclusive: {self.n_rows:,} rows have come, and {self.missing} "
                 "more are needed to know what is normal."
             )
         words = (
-            f"No change found in {self.n_rows} rows: the evidence for one is "
+            f"No change found in {self.n_rows:,} rows: the evidence for one is "
             f"{self.evidence:.2g}, and an alarm is raised at {self.limit:.3g}."
         )
         return words if self.caution is None else f"{words} {self.caution}"
@@ -188,6 +190,16 @@ class MonitorState:
         alarm = None if self.alarm is None else self.alarm.to_dict()
         words = {"answer": self.answer, "words": self.words}
         return {**as_plain(vars(self)), "alarm": alarm, **words}
+
+
+def false_alarms(confidence: float) -> str:
+    """Return how rare false alarms are, as the beginning of a sentence.
+
+    >>> false_alarms(0.95)
+    'While nothing changes, at most 5 % of streams ever raise an alarm'
+    """
+    share = numerals.level(1 - confidence)
+    return f"While nothing changes, at most {share} of streams ever raise an alarm"
 
 
 def rounded_number(value: float) -> float:

@@ -185,7 +185,9 @@ class Detector:
             levels = np.arange(1, n + 1) / (n + 1)
             z_of_tables.append(np.interp(levels, table.levels, table.values))
         z = for_order(np.concatenate(z_of_tables))
-        if _share_of_ties(z) > _MOST_TIES:
+        distinct, counts = np.unique(z, return_counts=True)  # rounded
+        is_tied = (counts > 1) & (distinct != 0)  # 0 is 0 by any map, and not one
+        if counts[is_tied].sum() > _MOST_TIES * z.size:
             return
         zeros = np.zeros(z.size, dtype=np.int64)
         ties = np.random.default_rng([seed, 1]).random(z.size)
@@ -320,12 +322,6 @@ class Detector:
             moment = str(np.datetime64(round(time), "s"))
             return moment.removesuffix("T00:00:00").replace("T", " ")
         return None if times == "none" else float(time)
-
-
-def _share_of_ties(z: Floats) -> float:
-    """Return the share of values that others equal; 0 is 0 by any map, and not one."""
-    distinct, counts = np.unique(z, return_counts=True)  # rounded
-    return float(counts[(counts > 1) & (distinct != 0)].sum() / z.size)
 
 
 def _copy(value: Any) -> Any:

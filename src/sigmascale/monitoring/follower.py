@@ -6,11 +6,14 @@ import math
 import pathlib
 from copy import copy
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
+from .._support import numerals
 from .._support.checks import Floats
+from .._support.render import html_lines
 from ..exceptions import InvalidInputError
 from ..predictions.ordering import in_order_of_appearance
 from ..predictions.predictions import Predictions, check_predictions
@@ -150,21 +153,23 @@ class Follower:
             msg = f"All batches must have groups, or none; the first had {self.units}."
             raise InvalidInputError(msg, "groups")
 
-        # each unit by the t that those before it have left
-        units = self._limits_and_truths(self.recalibrator.apply(rows))
-        if rows.groups is None:
-            for centre, low, high, truth in units.T.tolist():
-                low, high = _stretched(centre, low, high, new.stretch)
-                new._n_missed += not low <= truth <= high
-                new.n_units += 1
-        else:
+        # each row, or group, by the t that those before it have left
+        group = np.arange(rows.n_rows)
+        if rows.groups is not None:
             group = in_order_of_appearance(rows.groups)
-            for k in range(int(group.max()) + 1):
-                centre, low, high, truth = units[:, group == k]
-                low, high = _stretched(centre, low, high, new.stretch)
-                missed = 1 - float(np.mean((low <= truth) & (truth <= high)))
-                new._n_missed = round(new._n_missed + missed, DIGITS)
-                new.n_units += 1
+        order = np.argsort(group, kind="stable")  # whole numbers
+        numbers = self._limits_and_truths(self.recalibrator.apply(rows))
+        lines = numbers[:, order].T.tolist()
+        ends = np.cumsum(np.bincount(group)).tolist()
+        for start, end in pairwise([0, *ends]):
+            t = new.stretch
+            n_missed = 0
+            for centre, low, high, truth in lines[start:end]:
+                low, high = _stretched(centre, low, high, t)
+                n_missed += not low <= truth <= high
+            share = n_missed / (end - start)
+            new._n_missed = round(new._n_missed + share, DIGITS)
+            new.n_units += 1
         self.__dict__ = new.__dict__
         return self
 
@@ -251,20 +256,22 @@ class Follower:
     @property
     def words(self) -> str:
         """What the stream has done to intervals, in sentences."""
+        level = numerals.level(self.coverage)
         if not self.n_units:
-            return (
-                f"No row has come: intervals of {self.coverage:.6g} are those of the "
-                "recalibrator."
-            )
+            return f"No row has come: {level} intervals are those of the recalibrator."
+        covered = numerals.percent(1 - self.missed, 1)
         return (
-            f"{self.n_units} {self.units} have come, of which intervals of "
-            f"{self.coverage:.6g} held {1 - self.missed:.3g}. They are now "
-            f"{self.stretch:.3g} times as wide as those of the recalibrator."
+            f"{level} intervals covered {covered} of {self.n_units:,} {self.units}. "
+            "They are now those of the recalibrator, stretched by a factor of "
+            f"{self.stretch:.3g}."
         )
 
     def __repr__(self) -> str:
         """Return what the stream has done to intervals."""
-        return f"<Follower: {self.words}>"
+        return f"Follower: {self.words}"
+
+    def _repr_html_(self) -> str:
+        return html_lines(repr(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, with the words."""

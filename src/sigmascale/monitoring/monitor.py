@@ -8,6 +8,8 @@ from dataclasses import fields
 from typing import Any, Self
 
 from .._support.checks import Floats, check_count, check_fraction
+from .._support.render import html_lines
+from .._support.text import listed, visible
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions, check_predictions
 from ..recalibration.persistence import (
@@ -22,7 +24,7 @@ from ..recalibration.persistence import (
     stored,
 )
 from ..recalibration.recalibrator import Recalibrator
-from .alarms import Alarm, MonitorState, rounded_number
+from .alarms import Alarm, MonitorState, false_alarms, rounded_number
 from .detector import FIRST, Detector, Neighbours
 from .evidence import Watched
 from .ranks import LEAST_UNITS, Units
@@ -125,7 +127,7 @@ class Monitor:
 
     def __init__(
         self,
-        normal: Any = None,
+        normal: Recalibrator | Predictions | None = None,
         *,
         reference: Predictions | None = None,
         confidence: float = 0.95,
@@ -135,7 +137,8 @@ class Monitor:
         if isinstance(normal, Predictions) and reference is None:
             reference = normal
             normal = None
-        if normal is not None and not hasattr(normal, "scale_"):
+        is_fitted = normal is None or hasattr(normal, "scale_")
+        if isinstance(normal, Predictions) or not is_fitted:
             msg = (
                 "`normal` must be a fitted Recalibrator, or Predictions whose errors "
                 f"are known, without a `reference`; found {type(normal).__name__}."
@@ -182,8 +185,21 @@ class Monitor:
         )
 
     def __repr__(self) -> str:
-        """Return what there is to say now."""
-        return f"<Monitor: {self.state.words}>"
+        """Return what is watched, what there is to say now, and how rare alarms are."""
+        now = copy(self)
+        rows = "rows" if now._recalibrator is None else "recalibrated rows"
+        watched = now._stream.watched
+        features = f", and of regions of {listed(watched)}" if watched else ""
+        lines = [
+            f"Monitor of all {rows}{features}: {now._stream.n_rows:,} rows seen",
+            now.state.words,
+        ]
+        if now.alarm is None:  # which says it itself
+            lines.append(f"{false_alarms(now._detector.confidence)}.")
+        return "\n".join(visible(line, keep="") for line in lines)
+
+    def _repr_html_(self) -> str:
+        return html_lines(repr(self))
 
     # -- rows that arrive --------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from .._support.checks import Floats, Ints, for_order
+from .._support.checks import Floats, Ints
 from ..recalibration.persistence import (
     by_name,
     floats,
@@ -105,11 +105,6 @@ class Units:
             cells[column != column] = None  # NaN alone differs from itself
             columns[name] = cells.tolist()
         return {"columns": columns}
-
-    @classmethod
-    def from_state(cls, parts: dict[str, Any]) -> Units:
-        """Return the units of a file."""
-        return cls(**parts)
 
     def __len__(self) -> int:
         return int(self["tie"].size)
@@ -195,10 +190,6 @@ class Urn:
     mean: float
     n_later: int
     paid: Floats
-
-    def __post_init__(self) -> None:
-        """Round the limits of files that were written before sizes were rounded."""
-        self.limits = for_order(self.limits)
 
     @classmethod
     def of(cls, units: Units) -> Urn:

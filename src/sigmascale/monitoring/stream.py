@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ..exceptions import InvalidInputError
 from ..predictions.ordering import in_order_of_appearance
 from ..predictions.predictions import Predictions
 from ..recalibration.fitted_rows import DISTINCT
+from .alarms import UnitKind
 from .ranks import LEAST_UNITS, Units
 
 
@@ -27,10 +28,10 @@ class Stream:
         Seed of the order of equal z-scores.
     n_rows : int
         Rows that have come.
-    units : str
-        What could have come in any order: "rows" or "groups".
-    times : str
-        What tells when rows came: "none", "numbers" or "dates".
+    units : {"rows", "groups"}
+        What could have come in any order.
+    times : {"none", "numbers", "dates"}
+        What tells when rows came.
     last_time : float
         When the last row came.
     last_batch : int
@@ -41,8 +42,8 @@ class Stream:
 
     seed: int
     n_rows: int = 0
-    units: str = "rows"
-    times: str = "none"
+    units: UnitKind = "rows"
+    times: Literal["none", "numbers", "dates"] = "none"
     last_time: float = 0.0
     last_batch: int = 0
     watched: dict[str, str] | None = None
@@ -136,12 +137,12 @@ class Stream:
         return Units(units.columns | in_order)
 
 
-def _units_of(p: Predictions) -> str:
+def _units_of(p: Predictions) -> UnitKind:
     """Return what could have come in any order: rows, or groups."""
     return "rows" if p.groups is None else "groups"
 
 
-def _times_of(p: Predictions) -> str:
+def _times_of(p: Predictions) -> Literal["none", "numbers", "dates"]:
     """Return what tells when rows came."""
     if p.time is None:
         return "none"

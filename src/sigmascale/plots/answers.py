@@ -20,9 +20,10 @@ from ..validation.advice import validate
 from ..validation.results import Check, Subgroup
 from ..validation.validation import Validation
 from .canvas import (
+    BAND,
     BLUE,
     GREEN,
-    GREY,
+    IDEAL,
     INK,
     ORANGE,
     SOFT,
@@ -37,6 +38,7 @@ from .canvas import (
     log_helps,
     log_ticks,
     looks_of,
+    name_rows,
     name_ticks,
     panels,
     results_of,
@@ -110,16 +112,15 @@ def factors(
     low, high = first.accepted
     accepted = f"accepted: {words.accepted(first)}"
     for panel, column, checks in zip(axes, columns, drawn, strict=True):
-        band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0, "label": accepted}
-        panel.axhspan(low, high, **band)
-        panel.axhline(first.ideal, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+        panel.axhspan(low, high, label=accepted, **BAND)
+        panel.axhline(first.ideal, **IDEAL)
         for v, x, look in zip(stages, checks, looks, strict=True):
             if x is not None:
                 _draw_check(panel, v, x, column, styled(style, look))
         _set_axis(panel, stages, column)
         label_axes([panel], variable(column, 40 if len(axes) == 1 else 24), "")
 
-    # one axis for all panels, which holds what is not absurd
+    # one axis for all panels, which contains what is not absurd
     if first.unit == "":
         reach = [0.75, 1.33, 0.9 * low, 1.1 * high]
         for x in (x for checks in drawn for x in checks if x is not None):
@@ -267,10 +268,9 @@ def checks(
     names = words.ranked_checks(stages)[:MOST_CHECKS]
     ax = axes_for(ax, 0.8 + (0.27 if len(stages) == 1 else 0.42) * len(names))
     tolerance = stages[0].tolerance
-    band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-    band["label"] = f"accepted: {1 / tolerance:.2f} to {tolerance:.2f}"
-    ax.axvspan(1 / tolerance, tolerance, **band)
-    ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+    accepted = f"{numerals.factor(1 / tolerance)} to {numerals.factor(tolerance)}"
+    ax.axvspan(1 / tolerance, tolerance, label=f"accepted: {accepted}", **BAND)
+    ax.axvline(1, **IDEAL)
 
     # each check of each set; of two, one above the middle of a row, and one below
     found = [v.checks[name] for v in stages for name in names if name in v.checks]
@@ -281,8 +281,7 @@ def checks(
     text: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
     for v, look, offset in zip(stages, looks_of(stages), offsets, strict=True):
         mark: Look = {"linestyle": "none", "markersize": 5}
-        mark["label"] = "subgroup that decides"
-        mark |= look
+        mark |= {"label": "subgroup that decides"} | look
         for row, name in enumerate(names):
             check = v.checks.get(name)
             if check is None or check.subgroup is None:
@@ -297,12 +296,10 @@ def checks(
             sign = words.MARKS.get(check.result, words.NONE) if is_own else words.NONE
             ax.text(1.015, y, sign, color=look["color"], **text)
 
-    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel="RMS z")
-    ax.set_yticks(range(len(names)), [literal(name, 30) for name in names])
-    ax.tick_params(axis="y", length=0)
+    beside = name_rows(ax, [literal(name, 30) for name in names])
+    ax.set_xlabel("RMS z")
     factor_ticks(ax, "x", 1 / farthest, farthest)
-    longest = max(len(label.get_text()) for label in ax.get_yticklabels())
-    explain([ax], beside=letter() * longest)
+    explain([ax], beside=beside)
     return ax
 
 
@@ -350,7 +347,7 @@ def comparison(
 
     # the difference of each set, and its interval
     ax = axes_for(ax, 0.9 + 0.27 * len(names))
-    ax.axvline(0, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+    ax.axvline(0, **IDEAL)
     plain: Look = {"color": BLUE, "linestyle": "none", "markersize": 5.5, "zorder": 3}
     for row, name in enumerate(names):
         difference = paired.differences[name][score]
@@ -360,15 +357,12 @@ def comparison(
 
     # names beside the rows, which take half of the width at most
     most_letters = max(8, int(width_of(ax) / (2 * letter())))
-    ax.set_yticks(range(len(names)), [literal(name, most_letters) for name in names])
-    ax.set(ylim=(len(names) - 0.4, -0.6))
-    ax.tick_params(axis="y", length=0)
-    ax.xaxis.set_major_formatter(_signed)
+    beside = name_rows(ax, [literal(name, most_letters) for name in names])
+    ax.xaxis.set_major_formatter(lambda x, _: numerals.number(x, signed=True))
     ax.locator_params(axis="x", nbins=max(2, int(width_of(ax) / (9 * letter()))))
     first = literal(paired.names[0], 20)
     label_axes([ax], f"{TITLES[score]} minus that of {first}", "")
-    longest = max(len(label.get_text()) for label in ax.get_yticklabels())
-    explain([ax], beside=letter() * longest)
+    explain([ax], beside=beside)
     return ax
 
 
@@ -379,11 +373,6 @@ def _mark_of(difference: Estimate) -> Look:
     if difference.low > 0:
         return {"marker": "X", "label": "worse"}
     return {"marker": "o", "markerfacecolor": "none", "label": "inconclusive"}
-
-
-def _signed(value: float, _: Any) -> str:
-    """Return a tick of a difference."""
-    return f"{value:+.3g}".replace("-", "−") if value else "0"
 
 
 def monitor(
@@ -437,9 +426,8 @@ def monitor(
     ax.axhline(limit, **line, label=f"alarm at {limit:.3g}")
     ax.set_yscale("log")
     if watched.alarm is not None:
-        area: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
-        area["label"] = "from change to alarm"
-        ax.axvspan(watched.alarm.since, watched.alarm.row, **area)
+        change = watched.alarm.since, watched.alarm.row
+        ax.axvspan(*change, label="from change to alarm", **BAND)
     label_axes([ax], "rows", "evidence for a change")
     explain([ax])
     return ax

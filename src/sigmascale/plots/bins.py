@@ -9,6 +9,7 @@ import numpy as np
 
 from ..scores import BinStudy
 from .canvas import (
+    BAND,
     BLUE,
     DASHES,
     GREEN,
@@ -16,9 +17,9 @@ from .canvas import (
     ORANGE,
     SOFT,
     VERMILION,
-    Look,
     axes_for,
     explain,
+    grid_in_place_of,
     new_figure,
 )
 
@@ -103,14 +104,7 @@ def _four_panels(ax: Axes | None) -> list[Axes]:
         return list(figure.subplots(2, 2).flat)
     ax = axes_for(ax)
     figure = ax.figure
-    place = ax.get_subplotspec()
-    grid: Any
-    if place is not None:
-        grid = place.subgridspec(2, 2)
-    else:
-        box = ax.get_position()
-        outer = {"left": box.x0, "right": box.x1, "bottom": box.y0, "top": box.y1}
-        grid = figure.add_gridspec(2, 2, **outer)
+    grid = grid_in_place_of(ax, 2, 2)
     ax.remove()
     return [figure.add_subplot(cell) for cell in grid]
 
@@ -146,13 +140,12 @@ def _draw_valid(ax: Axes, study: BinStudy, name: str, colour: str) -> None:
 
 
 def _draw_target_of_valid(ax: Axes, study: BinStudy, names: list[str]) -> None:
-    """Draw what simulated sets have: the mean over variables, with a grey band."""
+    """Draw the target from simulated sets: the mean over variables, with a band."""
     scores = [f"f_v_{name}" for name in names if f"f_v_{name}" in study.target]
     if not scores:
         return
     mean = np.mean([study.target[score] for score in scores], axis=0)
     sd = np.mean([study.spread[score] for score in scores], axis=0)
     ax.plot(study.n_bins, mean, ":", color=SOFT, linewidth=1.3)
-    band: Look = {"color": GREY, "alpha": 0.35, "linewidth": 0}
-    ax.fill_between(study.n_bins, mean - 2 * sd, mean + 2 * sd, **band)
+    ax.fill_between(study.n_bins, mean - 2 * sd, mean + 2 * sd, **BAND)
     ax.set_ylim(0, 1.02)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._support.checks import Floats, check_choice
+from .._support.extras import needed_for
 from .._support.text import shorten
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions
@@ -31,7 +32,9 @@ BLUE, VERMILION, GREEN, ORANGE = "#0072b2", "#d55e00", "#009e73", "#e69f00"
 ALONE: Look = {"color": BLUE, "marker": "o"}
 BEFORE: Look = {"color": VERMILION, "marker": "s", "label": "before"}
 AFTER: Look = {"color": BLUE, "marker": "o", "label": "after"}
-DASHES = (0, (5, 1.5))  # of lines that show what was before
+DASHES = (0, (5, 1.5))  # of lines of a set before recalibration
+BAND: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}  # what is accepted
+IDEAL: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
 
 _SCREEN = 4.5  # inches: text of 9 points is readable on a phone of that width
 _COLUMN = {1: 8.5 / 2.54, 2: 17 / 2.54}  # inches: one column of a journal, and two
@@ -134,8 +137,8 @@ def results_of(
         elif isinstance(given, Predictions):
             results.append(compute(given))
         else:
-            wanted = "" if kind is Predictions else f" or a {kind.__name__}"
-            msg = f"Pass Predictions{wanted}; found {type(given).__name__}."
+            found = type(given).__name__
+            msg = f"Pass Predictions or a {kind.__name__}; found {found}."
             raise InvalidInputError(msg, "kind")
     return results
 
@@ -157,22 +160,27 @@ def axes_for(ax: Any, height: float | None = None) -> Axes:
     return ax
 
 
-def panels(ax: Any, results: Sequence[Any], height: float | None = None) -> list[Axes]:
+def panels(ax: Any, results: Sequence[Any]) -> list[Axes]:
     """Return axes for each result, side by side: `ax` itself is the first of them."""
-    ax = axes_for(ax, height)
+    ax = axes_for(ax)
     if len(results) == 1:
         return [ax]
-    place = ax.get_subplotspec()
-    if place is None:
-        left, bottom, width, height = ax.get_position().bounds
-        ax.set_position((left, bottom, 0.46 * width, height))
-        second = (left + 0.54 * width, bottom, 0.46 * width, height)
-        return [ax, ax.figure.add_axes(second, sharey=ax)]
-    halves = place.subgridspec(1, 2)
+    halves = grid_in_place_of(ax, 1, 2)
     ax.set_subplotspec(halves[0])
     right = ax.figure.add_subplot(halves[1], sharey=ax)
     right.tick_params(labelleft=False)
     return [ax, right]
+
+
+def grid_in_place_of(ax: Axes, n_rows: int, n_columns: int) -> Any:
+    """Return a grid for panels where `ax` stands."""
+    place = ax.get_subplotspec()
+    if place is not None:
+        return place.subgridspec(n_rows, n_columns)
+    box = ax.get_position()
+    edges = {"left": box.x0, "right": box.x1, "bottom": box.y0, "top": box.y1}
+    figure: Any = ax.figure
+    return figure.add_gridspec(n_rows, n_columns, **edges)
 
 
 def new_figure(
@@ -182,11 +190,8 @@ def new_figure(
 
     They do so by themselves only once pyplot is imported.
     """
-    try:
+    with needed_for("a figure"):
         from matplotlib.figure import Figure
-    except ImportError as problem:
-        msg = 'Figures need Matplotlib: pip install "sigmascale[cli]".'
-        raise ImportError(msg) from problem
     if size is None:
         width = _width.get()
         size = width, min(3.2, 0.75 * width) if height is None else height
@@ -216,27 +221,23 @@ def _as_png(figure: Figure) -> bytes:
         return file.getvalue()
 
 
-def styled(style: Look, look: Look, *, patch: bool = False) -> Look:
+def styled(style: Look, look: Look) -> Look:
     """Return `look` changed by the user's style, whose keys may be short (`lw`)."""
-    from matplotlib import cbook, lines, patches
+    from matplotlib import cbook, lines
 
-    artist = patches.Patch if patch else lines.Line2D
-    return look | cbook.normalize_kwargs(style, artist)
+    return look | cbook.normalize_kwargs(style, lines.Line2D)
 
 
 def literal(name: str, longest: int = 40) -> str:
     """Return a user's name as text that Matplotlib draws as it is, shortened."""
     joiners = "\u200c\u200d"  # print nothing themselves, but make one emoji of two
     line = " ".join(name.split())
-    shown = ""
-    for character in line:
-        is_shown = character.isprintable() or character in joiners
-        shown += character if is_shown else "\ufffd"
+    shown = "".join(c if c.isprintable() or c in joiners else "\ufffd" for c in line)
     return shorten(shown, longest).replace("$", r"\$")
 
 
 def variable(name: str, longest: int = 40) -> str:
-    """Return what stands beside the axis of a variable."""
+    """Return the label of the axis of a variable."""
     return "uncertainty u" if name == "u" else literal(name, longest)
 
 
@@ -249,15 +250,13 @@ def remove_drawn(artists: Iterable[Any], gid: str) -> None:
 
 def band(ax: Axes, x: Any, low: Any, high: Any, label: str) -> None:
     """Draw a grey band."""
-    look: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0, "zorder": 0}
-    ax.fill_between(x, low, high, label=label, **look)
+    ax.fill_between(x, low, high, label=label, zorder=0, **BAND)
 
 
 def diagonal(ax: Axes, low: float, high: float) -> None:
     """Draw the diagonal, anew if a shorter one is there."""
     remove_drawn(ax.lines, "diagonal")
-    look: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
-    ax.plot([low, high], [low, high], gid="diagonal", **look)
+    ax.plot([low, high], [low, high], gid="diagonal", **IDEAL)
 
 
 # -- ticks and legends -----------------------------------------------------------------
@@ -306,10 +305,10 @@ def log_ticks(ax: Axes, which: str, low: float, high: float) -> None:
 
 def factor_ticks(ax: Axes, which: str, low: float, high: float) -> None:
     """Make an axis of factors logarithmic, with numbers to be read at a glance."""
-    from .ticks import factors
+    from .ticks import FACTORS
 
     ax.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
-    _set_ticks(ax, which, factors)
+    _set_ticks(ax, which, lambda *_: FACTORS)
 
 
 def _set_ticks(ax: Axes, which: str, choices: Any) -> None:
@@ -342,6 +341,14 @@ def name_ticks(ax: Axes, labels: Iterable[Any]) -> None:
     ax.set_xlim(-0.6, len(names) - 0.4)
 
 
+def name_rows(ax: Axes, names: Sequence[str]) -> float:
+    """Name rows beside y, from the top down; return how many points the names take."""
+    ax.set(ylim=(len(names) - 0.4, -0.6))
+    ax.set_yticks(range(len(names)), names)
+    ax.tick_params(axis="y", length=0)
+    return letter() * max(map(len, names))
+
+
 def in_lines(words: str, width: float) -> str:
     """Return words in as many lines as a width in points needs."""
     letters = max(10, int(width / letter()))
@@ -367,8 +374,7 @@ def explain(
     """Put a legend above the axes, and above each panel what it shows, in its colour.
 
     Of panels that show a set each, with their `looks`, the legend has what they share,
-    in grey. Beside the axes stand words that
-    take `beside` points.
+    in grey. Words next to the axes take `beside` points.
     """
     size = text_size()
     are_panels = len(axes) > 1 and bool(looks)  # a set each
@@ -403,28 +409,27 @@ def explain(
     look |= {"fontsize": size, "borderpad": 0.1, "handlelength": 1.5}
     look |= {"ncols": n_columns, "columnspacing": 1}
     legend = axes[0].legend([*entries.values()], shown, **look)
-    legend.sigmascale_height = _height_of(shown, n_columns)  # type: ignore[attr-defined]
-    raise_legend(legend, axes[0], 1.25 * size * n_lines + (4 if n_lines else 0))
+    titles = 1.25 * size * n_lines + (4 if n_lines else 0)
+    _raise_legend(legend, axes[0], titles, titles + _height_of(shown, n_columns))
     if are_panels:
         for handle in legend.legend_handles:
             _make_grey(handle)
     return legend
 
 
-def raise_legend(legend: Legend, ax: Axes, points: float) -> None:
-    """Put a legend so far above the axes, and have the layout leave room for it.
+def _raise_legend(legend: Legend, ax: Axes, bottom: float, top: float) -> None:
+    """Put a legend so many points above the axes, and have the layout leave room.
 
     It may be wider than a panel, so that the layout must not look at the legend itself.
     """
     from matplotlib.transforms import ScaledTranslation
 
-    above = ScaledTranslation(0, points / 72, ax.figure.dpi_scale_trans)
+    above = ScaledTranslation(0, bottom / 72, ax.figure.dpi_scale_trans)
     legend.set_bbox_to_anchor((0, 1), transform=ax.transAxes + above)
     legend.set_in_layout(False)
 
     # an invisible letter as high as its top, which the layout does look at
     remove_drawn(ax.texts, _STRUT)
-    top = points + legend.sigmascale_height  # type: ignore[attr-defined]
     make_room(ax, "above", top - 2 * text_size())  # one line is always there
     place: Look = {"xycoords": "axes fraction", "textcoords": "offset points"}
     ax.annotate(" ", (0, 1), (0, top), va="top", fontsize=1, gid=_STRUT, **place)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import scores
 from .._support.labels import label_text
-from .._support.numerals import fixed, number
+from .._support.numerals import fixed, level, number
 from ..paper.valid_bins import Statistic
 from ..predictions.predictions import Predictions
 from ..scores import (
@@ -17,18 +19,10 @@ from ..scores import (
     LocalStatistics,
     PITHistogram,
     ReliabilityDiagram,
-    calibration_curve,
-    pit_histogram,
-    reliability_diagram,
-)
-from ..scores import (
-    confidence_curve as compute_confidence_curve,
-)
-from ..scores import (
-    local_statistics as compute_local_statistics,
 )
 from .canvas import (
     DASHES,
+    IDEAL,
     INK,
     SOFT,
     Look,
@@ -92,12 +86,12 @@ def reliability(
     >>> ss.plots.reliability(ss.datasets.load_diabetes().test).get_ylabel()
     'RMSE'
     """
-    diagrams = results_of(before, after, ReliabilityDiagram, reliability_diagram)
+    diagrams = results_of(before, after, ReliabilityDiagram, scores.reliability_diagram)
     ax = axes_for(ax)
+    # Matplotlib 3.10 knows what has been drawn by linear axes alone
+    is_log = ax.get_xscale() == "log"
+    ax.set(xscale="linear", yscale="linear")
     for diagram, look in zip(diagrams, looks_of(diagrams), strict=True):
-        # Matplotlib 3.10 knows what has been drawn by linear axes alone
-        is_log = ax.get_xscale() == "log"
-        ax.set(xscale="linear", yscale="linear")
         rmv = diagram.rmv
         band(ax, rmv, diagram.attainable_low, diagram.attainable_high, _CALIBRATED)
 
@@ -109,26 +103,27 @@ def reliability(
         (points,) = ax.plot(rmv, diagram.rmse, **dots)
 
         # their limits, which look like the points; they are the last in the legend
-        limits = f"{100 * diagram.confidence:g} % limits"
-        for drawn in ax.collections:
-            if drawn.get_label() == limits:
-                drawn.set_label("")
         bars = ax.vlines(rmv, diagram.low, diagram.high, linewidth=1, zorder=2)
         bars.set(color=points.get_color(), alpha=points.get_alpha())
-        bars.set_label(limits)
-        _fit_axes(ax, diagram, is_log=is_log)
+        if diagram is diagrams[-1]:
+            bars.set_label(f"{level(diagram.confidence)} limits")
+    _fit_axes(ax, diagrams, is_log=is_log)
     label_axes([ax], "root mean variance (RMV)", "RMSE")
     explain([ax])
     return ax
 
 
-def _fit_axes(ax: Axes, diagram: ReliabilityDiagram, *, is_log: bool) -> None:
-    """Give the axes a range that holds all diagrams in them, not only this one."""
+def _fit_axes(
+    ax: Axes, diagrams: Sequence[ReliabilityDiagram], *, is_log: bool
+) -> None:
+    """Give the axes a range that contains all diagrams in them, not only these."""
     left, bottom = ax.dataLim.min
     right, top = ax.dataLim.max
-    if is_log or log_helps(np.array([left, *diagram.rmv, right])):
+    rmv = np.concatenate([diagram.rmv for diagram in diagrams])
+    rmse = np.concatenate([diagram.rmse for diagram in diagrams])
+    if is_log or log_helps(np.array([left, *rmv, right])):
         # limits may reach down to 0; the points must not be squashed for it
-        smallest = diagram.rmse[diagram.rmse > 0].min(initial=top)
+        smallest = rmse[rmse > 0].min(initial=top)
         bottom = max(bottom, ax.dataLim.minposy, smallest / 10)
         log_ticks(ax, "x", left, right)
         log_ticks(ax, "y", bottom, top)
@@ -174,7 +169,7 @@ def calibration(
     >>> ss.plots.calibration(ss.datasets.load_diabetes().test).get_xlabel()
     'nominal coverage'
     """
-    curves = results_of(before, after, CalibrationCurve, calibration_curve)
+    curves = results_of(before, after, CalibrationCurve, scores.calibration_curve)
     ax = axes_for(ax)
     for curve, look in zip(curves, looks_of(curves), strict=True):
         if _is_first(ax):
@@ -257,15 +252,14 @@ def pit(
     >>> ss.plots.pit(ss.datasets.load_diabetes().test).get_ylabel()
     'density'
     """
-    histograms = results_of(before, after, PITHistogram, pit_histogram)
+    histograms = results_of(before, after, PITHistogram, scores.pit_histogram)
     axes = panels(ax, histograms)
     looks = looks_of(histograms)
     for histogram, look, panel in zip(histograms, looks, axes, strict=True):
         if _is_first(panel):
             band(panel, [0, 1], histogram.low, histogram.high, _CALIBRATED)
-            panel.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-        bars = _bars(look, style)
-        panel.stairs(histogram.density, histogram.edges, **styled({}, bars, patch=True))
+            panel.axhline(1, **IDEAL)
+        panel.stairs(histogram.density, histogram.edges, **_bars(look, style))
         panel.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
     label_axes(axes, "probability integral transform (PIT)", "density")
     explain(axes, looks)
@@ -296,9 +290,9 @@ def confidence_curve(
 ) -> Axes:
     """Plot a confidence curve with its oracle and its probabilistic reference.
 
-    The most uncertain rows are removed first. The curve of honest uncertainties stays
-    in the grey band about its expectation, if the errors are normal; heavy tails take
-    it out of the band, too. The oracle removes the largest errors first.
+    The most uncertain rows are removed first. The curve of calibrated uncertainties
+    stays in the grey band about its expectation, if the errors are normal; heavy tails
+    take it out of the band, too. The oracle removes the largest errors first.
 
     Parameters
     ----------
@@ -319,7 +313,7 @@ def confidence_curve(
     >>> ss.plots.confidence_curve(ss.datasets.load_diabetes().test).get_ylabel()
     'RMSE of the rows left'
     """
-    curves = results_of(before, after, ConfidenceCurve, compute_confidence_curve)
+    curves = results_of(before, after, ConfidenceCurve, scores.confidence_curve)
     axes = panels(ax, curves)
     looks = looks_of(curves)
     expected: Look = {"color": SOFT, "linewidth": 1, "label": "expected"}
@@ -354,8 +348,8 @@ def local_statistics(
     """Plot a statistic of each bin with its interval against the variable.
 
     It is <Z²>, whose target is 1, unless `statistic` says otherwise. Bins whose
-    interval misses the target have another mark, and the legend says how many there
-    are, and how many are to be expected. The value of all rows stands in the right
+    interval misses the target have another mark, and the title says how many there
+    are, and how many are expected. The value of all rows stands in the right
     margin. A triangle at the bottom is a bin whose <Z²> is 0.
 
     Parameters
@@ -382,7 +376,7 @@ def local_statistics(
     >>> ss.plots.local_statistics(ss.datasets.load_diabetes().test).get_yscale()
     'log'
     """
-    compute = partial(compute_local_statistics, by=by, statistic=statistic)
+    compute = partial(scores.local_statistics, by=by, statistic=statistic)
     results = results_of(before, after, LocalStatistics, compute)
     axes = panels(ax, results)
     looks = looks_of(results)
@@ -404,7 +398,7 @@ def local_statistics(
 
 
 def _missed(result: LocalStatistics) -> str:
-    """Return how many bins miss the target, and how many are to be expected."""
+    """Return how many bins miss the target, and how many are expected to."""
     n_bins = result.valid.size
     n_missed = int((~result.valid).sum())
     missed = f"{n_missed} of {n_bins} bins miss {result.target:g}"
@@ -412,7 +406,7 @@ def _missed(result: LocalStatistics) -> str:
 
 
 def _range_of(result: LocalStatistics) -> tuple[float, float]:
-    """Return the range of an axis that holds all limits, with a margin."""
+    """Return the range of an axis that contains all limits, with a margin."""
     _, overall_low, overall_high = result.overall
     low = float(min(result.low.min(), overall_low))
     high = float(max(result.high.max(), overall_high))
@@ -428,13 +422,12 @@ def _range_of(result: LocalStatistics) -> tuple[float, float]:
 def _draw_bins(ax: Axes, result: LocalStatistics, look: Look, style: Look) -> None:
     """Draw the bins with their intervals, and mark those that miss the target."""
     places = np.arange(result.value.size) if result.is_labelled else result.x
-    ax.axhline(result.target, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+    ax.axhline(result.target, **IDEAL)
 
     # many bins have small marks; bins that miss the target have larger ones
-    sizes = {40: 4.5, 120: 3.5}  # up to how many bins
-    size = next((size for most, size in sizes.items() if places.size <= most), 2.5)
+    size = 4.5 if places.size <= 40 else 3.5 if places.size <= 120 else 2.5
     good: Look = {**DOTS, "color": look["color"], "marker": "o", "markersize": size}
-    good["label"] = f"bins with {100 * result.confidence:g} % limits"
+    good["label"] = f"bins with {level(result.confidence)} limits"
     good = styled(style, good)
     bad: Look = {**MISSES, "markersize": 1.5 * size, "zorder": 4}
     bad["label"] = f"that miss {result.target:g}"
@@ -454,8 +447,8 @@ def _draw_bins(ax: Axes, result: LocalStatistics, look: Look, style: Look) -> No
 
 def _draw_overall(ax: Axes, result: LocalStatistics, look: Look, bottom: float) -> None:
     """Draw the average over all rows in the right margin."""
-    beside: Look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
-    beside["color"] = look["color"]
+    margin: Look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
+    margin["color"] = look["color"]
     value, *limits = np.maximum(result.overall, bottom)
-    ax.plot([1.035, 1.035], limits, linewidth=1.5, **beside)
-    ax.plot([1.035], [value], "s", markersize=4, label="all rows", **beside)
+    ax.plot([1.035, 1.035], limits, linewidth=1.5, **margin)
+    ax.plot([1.035], [value], "s", markersize=4, label="all rows", **margin)

@@ -20,6 +20,7 @@ from .canvas import (
     factor_ticks,
     label_axes,
     literal,
+    name_rows,
     styled,
 )
 
@@ -93,7 +94,7 @@ def explanation(
     logs = np.log(e.factors if row is None else e.factors[[row]])
     strength = np.sqrt((logs**2).mean(axis=0))
     columns = np.argsort(strength, kind="stable")[::-1][:MOST_COLUMNS]
-    columns = columns[(strength[columns] > 0) | (columns == 0)][::-1]
+    columns = columns[(strength[columns] > 0) | (columns == 0)]
     ax = axes_for(ax, height=0.9 + 0.28 * len(columns))
     if row is None:
         low, middle, high = np.exp(np.quantile(logs[:, columns], [0.05, 0.5, 0.95], 0))
@@ -110,11 +111,9 @@ def explanation(
     if row is None:
         ax.plot(middle, at, "|", color=INK, markersize=10, label="median")
     ax.axvline(1, color=GREY, linewidth=1, label="_typical")
-    ax.set_xscale("log")
-    ax.set_yticks(at, [literal(e.names[k]) for k in columns])
+    beside = name_rows(ax, [literal(e.names[k]) for k in columns])
     ends = min(0.8, 0.95 * float(low.min())), max(1.25, 1.05 * float(high.max()))
-    ax.set_xlim(*ends)
     factor_ticks(ax, "x", *ends)
     label_axes([ax], "factor of u", "")
-    explain([ax])
+    explain([ax], beside=beside)
     return ax

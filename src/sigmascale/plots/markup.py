@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from .._support.extras import needed_for
 from .canvas import BLUE, CARD, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, new_figure
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ _DARK = {
     "orange": "#f0b429",
 }
 _FONTS = '"DejaVu Sans",Verdana,system-ui,Arial,sans-serif'
-_REFERENCE = re.compile(r"#([\w.-]+)")
+_REFERENCE = re.compile(r"#([\w.-]+)")  # of href and clip-path
+_WITH_NUMBERS = ("d", "x", "y", "width", "height", "transform", "points")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _OPACITY = re.compile(r"(?<![\w-])opacity:([\d.]+)")
 
@@ -54,7 +56,8 @@ def drawing() -> Iterator[Callable[..., Figure]]:
     >>> text[:23]
     '<svg class="plot" viewB'
     """
-    from matplotlib import style
+    with needed_for("a figure"):
+        from matplotlib import style
 
     plain = style.context(["default", {"svg.fonttype": "none", "font.size": 9.0}])
     with plain, warnings.catch_warnings():
@@ -81,7 +84,7 @@ def svg(
     figure : matplotlib Figure
         What is drawn; best made within :func:`drawing`.
     key : str, default "figure"
-        What identifiers start with: a different one for each figure of a page.
+        What makes identifiers unique: a different one for each figure of a page.
     title, description : str, optional
         What is shown, for those who cannot see it.
     alone : bool, default False
@@ -93,14 +96,15 @@ def svg(
         One element ``<svg>``.
     """
     root = _as_tree(figure, key)
-    identifiers: dict[str, str] = {}  # ours, by those of Matplotlib
+    used: set[str] = set()  # identifiers to which something refers
     for element in root.iter():
-        _shorten(element, identifiers, key)
+        _shorten(element)
+        for name in ("href", "clip-path"):
+            used.update(_REFERENCE.findall(element.get(name, "")))
     for element in root.iter():
         _share_style(element)
-        old = element.attrib.pop("id", None)  # kept only if something refers to it
-        if old in identifiers:
-            element.set("id", identifiers[old])
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
 
     # one picture, with its words for those who cannot see it
     root.attrib = {
@@ -111,7 +115,7 @@ def svg(
     }
     for position, (tag, text) in enumerate([("title", title), ("desc", description)]):
         label = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
-        label.text = "".join(map(_printable, text))
+        label.text = "".join(c if c.isprintable() else " " for c in text)
         root.insert(position, label)
 
     markup = ElementTree.tostring(root, encoding="unicode")
@@ -133,49 +137,26 @@ def _as_tree(figure: Figure, key: str) -> ElementTree.Element:
     return root
 
 
-def _shorten(
-    element: ElementTree.Element, identifiers: dict[str, str], key: str
-) -> None:
-    """Leave out name spaces and blanks, and write attributes shorter."""
+def _shorten(element: ElementTree.Element) -> None:
+    """Leave out name spaces and blanks, round numbers, and take the page's colours."""
     element.tag = _local_name(str(element.tag))
     element.tail = None
     element.text = (element.text or "").strip() or None
     attributes = {}
     for full_name, value in element.attrib.items():
         name = _local_name(full_name)
-        attributes[name] = _value(name, value, identifiers, key)
+        if name == "style":
+            value = _style(value)
+        elif name in _WITH_NUMBERS:
+            short = _LONG_NUMBER.sub(lambda digits: f"{float(digits[0]):.2f}", value)
+            value = " ".join(short.split())
+        attributes[name] = value
     element.attrib = attributes
 
 
 def _local_name(name: str) -> str:
     """Return a name of XML without its name space, which stands in braces."""
     return name.rpartition("}")[2]
-
-
-def _printable(character: str) -> str:
-    return character if character.isprintable() else " "
-
-
-def _value(name: str, value: str, identifiers: dict[str, str], key: str) -> str:
-    """Return an attribute with short numbers, own names, and the page's colours.
-
-    A reference to a new identifier is added to `identifiers`, with one that starts with
-    `key`.
-    """
-    if name in ("href", "clip-path"):
-
-        def rename(reference: re.Match[str]) -> str:
-            return "#" + identifiers.setdefault(
-                reference[1], f"{key}-{len(identifiers)}"
-            )
-
-        return _REFERENCE.sub(rename, value)
-    if name == "style":
-        return _style(value)
-    if name in ("d", "x", "y", "width", "height", "transform", "points"):
-        short = _LONG_NUMBER.sub(lambda digits: f"{float(digits[0]):.2f}", value)
-        return " ".join(short.split())
-    return value
 
 
 def _style(value: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from .._support.checks import Floats, Ints, check_choice, check_count, check_fraction
-from .._support.numerals import number
+from .._support.numerals import level, number
 from ..exceptions import InvalidInputError
 from ..predictions.predictions import Predictions, check_predictions
 from .canvas import (
@@ -21,7 +21,6 @@ from .canvas import (
     log_ticks,
     looks_of,
     panels,
-    results_of,
     styled,
 )
 
@@ -33,11 +32,9 @@ MISSES: Look = {"color": INK, "marker": "X", "linestyle": "none", "markeredgewid
 
 
 def share_of(share: float, expected: float | None) -> str:
-    """Return a share in per cent, with what is expected beside it, if that is known."""
-    words = f"{number(100 * share)} %"
-    return (
-        words if expected is None else f"{words}; {number(100 * expected)} % expected"
-    )
+    """Return a share in per cent, and the one that is expected, if that is known."""
+    wanted = "" if expected is None else f"; {number(100 * expected)} % expected"
+    return f"{number(100 * share)} %{wanted}"
 
 
 def errors(
@@ -50,10 +47,10 @@ def errors(
 ) -> Axes:
     """Plot errors against uncertainties, with lines at ±2u.
 
-    The legend says how many errors lie beyond the lines, and how many should: 4.6 %
-    if errors are normal, else what the distributions of the predictions say. Of
+    The title says how many errors lie beyond the lines, and how many are expected:
+    4.55 % if errors are normal, else what the distributions of the predictions say. Of
     vectors, the root mean square of the components is drawn. The axes leave out far
-    outliers; the legend counts them.
+    outliers; their label counts them.
 
     Parameters
     ----------
@@ -65,7 +62,7 @@ def errors(
         Where to draw; by default in a new figure. Where there is an `after`, it is
         divided, and becomes the left half.
     max_points : int, default 2000
-        Of more rows than this, a random part is drawn, and the legend says so.
+        Of more rows than this, a random sample is drawn, and the label of u says so.
     **style
         Properties of the points, a Matplotlib line.
 
@@ -76,8 +73,8 @@ def errors(
     >>> ss.plots.errors(data.test).get_ylabel()
     'error E'
     """
-    sets = results_of(before, after, Predictions, check_predictions)
-    reach = max(_reach(check_predictions(p)) for p in sets)
+    sets = [check_predictions(p) for p in (before, after) if p is not None]
+    reach = max(map(_reach, sets))
     axes = panels(ax, sets)
     most = check_count(max_points, "max_points")
     looks = looks_of(sets)
@@ -162,7 +159,7 @@ def _share_beyond(p: Predictions) -> str:
 
 
 def _drawn_rows(n: int, most: int) -> Ints:
-    """Return the rows that are drawn: all, or a random part with a fixed seed."""
+    """Return the rows that are drawn: all, or a random sample with a fixed seed."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
@@ -181,7 +178,7 @@ def intervals(
     """Plot errors (true − predicted) within their prediction intervals.
 
     Rows stand in the order of their uncertainty, or of their prediction. Errors that
-    their intervals miss have a mark of their own, and the legend has their share beside
+    their intervals miss have a mark of their own, and the title has their share, and
     the one that is expected.
 
     Parameters
@@ -199,7 +196,7 @@ def intervals(
         Where to draw; by default in a new figure. Where there is an `after`, it is
         divided, and becomes the left half.
     max_points : int, default 150
-        Of more rows than this, a random part is drawn; the legend counts all.
+        Of more rows than this, a random sample is drawn; the title counts all.
     **style
         Properties of the errors that are covered, a Matplotlib line.
 
@@ -209,11 +206,12 @@ def intervals(
     >>> ss.plots.intervals(ss.datasets.load_diabetes().test).get_ylabel()
     'error E'
     """
-    sets = results_of(before, after, Predictions, check_predictions)
-    for p in sets:
-        check_predictions(p, vectors=False)
-        if check_choice(by, "by", ("u", "prediction")) == "prediction":
-            _require_predictions(p)
+    given = [p for p in (before, after) if p is not None]
+    sets = [check_predictions(p, vectors=False) for p in given]
+    check_choice(by, "by", ("u", "prediction"))
+    if by == "prediction" and any(p.y_pred is None for p in sets):
+        msg = "Pass Predictions with `y_pred` and `y_true`; found errors alone."
+        raise InvalidInputError(msg, "no-predictions")
     coverage = check_fraction(coverage, "coverage")
     most = check_count(max_points, "max_points")
     axes = panels(ax, sets)
@@ -221,20 +219,26 @@ def intervals(
     rows = _drawn_rows(sets[0].n_rows, most)
 
     # the rows of each set in their order, and what its intervals miss of all rows
-    reach = 0.0
+    reach = 0.0  # of the axes: to all errors, and to nearly all intervals
     notes = []
     for p, look, panel in zip(sets, looks, axes, strict=True):
-        low, high = _interval_of_errors(p, coverage)
-        order = p.y_std if by == "u" else p.y_pred
+        limits = p.distributions.interval(coverage).T - (p.target - p.residual)
+        order: Any = p.y_std if by == "u" else p.y_pred
         shown = rows[np.argsort(order[rows], kind="stable")]
-        _draw_intervals(panel, p, low, high, shown, coverage, look, style)
-        reach = max(reach, _farthest(p, low, high, rows))
-        share_missed = 1 - p.mean(_held(p, low, high))
-        notes.append(f"missed: {share_of(share_missed, 1 - coverage)}")
+        is_covered = (limits[0] <= p.residual) & (p.residual <= limits[1])
+        area = {"color": look["color"], "label": f"{level(coverage)} intervals"}
+        drawn = p.residual[shown], limits[:, shown], is_covered[shown]
+        _draw_intervals(panel, *drawn, area, style)
+        notes.append(f"missed: {share_of(1 - p.mean(is_covered), 1 - coverage)}")
+        ends = np.abs(limits[:, rows])
+        finite = ends[np.isfinite(ends)]
+        wide = float(np.quantile(finite, 0.98)) if finite.size else 0.0
+        reach = max(reach, 1.05 * wide, 1.05 * float(np.abs(p.residual[rows]).max()))
 
     for panel in axes:
-        panel.set(ylim=(-reach, reach))
-    counted = _counted(rows.size, sets[0].n_rows)
+        panel.set(ylim=(-reach or -1, reach or 1))
+    n_shown, n = rows.size, sets[0].n_rows
+    counted = f"{n:,} rows" if n_shown == n else f"{n_shown:,} of {n:,} rows"
     label_axes(axes, f"{counted}, {_IN_ORDER[by]}", "error E")
     explain(axes, looks, notes)
     return axes[0]
@@ -243,64 +247,21 @@ def intervals(
 _IN_ORDER = {"u": "from small u to large", "prediction": "from low predictions to high"}
 
 
-def _require_predictions(p: Predictions) -> None:
-    """Refuse rows whose order by predictions is unknown."""
-    if p.y_pred is None:
-        msg = "Pass Predictions with `y_pred` and `y_true`; found errors alone."
-        raise InvalidInputError(msg, "no-predictions")
-
-
-def _counted(n_shown: int, n: int) -> str:
-    """Return how many rows are shown, in words."""
-    return f"{n:,} rows" if n_shown == n else f"{n_shown:,} of {n:,} rows"
-
-
-def _interval_of_errors(p: Predictions, coverage: float) -> tuple[Floats, Floats]:
-    """Return between which errors the interval of each row reaches."""
-    low, high = p.distributions.interval(coverage).T
-    predicted = p.target - p.residual
-    return low - predicted, high - predicted
-
-
-def _held(p: Predictions, low: Floats, high: Floats) -> Any:
-    """Return which errors lie within their intervals."""
-    return (low <= p.residual) & (p.residual <= high)
-
-
-def _farthest(p: Predictions, low: Floats, high: Floats, rows: Ints) -> float:
-    """Return how far the axes reach: to all errors, and to nearly all intervals."""
-    ends = np.abs(np.concatenate([low[rows], high[rows]]))
-    finite = ends[np.isfinite(ends)]
-    wide = float(np.quantile(finite, 0.98)) if finite.size else 0.0
-    return 1.05 * max(float(np.abs(p.residual[rows]).max()), wide) or 1.0
-
-
 def _draw_intervals(
-    ax: Axes,
-    p: Predictions,
-    low: Floats,
-    high: Floats,
-    shown: Ints,
-    coverage: float,
-    look: Look,
-    style: Look,
+    ax: Axes, errors: Floats, limits: Floats, is_covered: Any, area: Look, style: Look
 ) -> None:
-    """Draw intervals, the errors that they cover, and those that they miss."""
+    """Draw intervals [low or high, row], the errors that they cover, and the others."""
     # a step for each row; Matplotlib draws no infinite ones
-    places = np.arange(shown.size)
+    places = np.arange(errors.size)
     edges = np.append(places - 0.5, places.size - 0.5)
-    bottom, top = np.clip([low[shown], high[shown]], -1e300, 1e300)
-    area: Look = {"color": look["color"], "alpha": 0.25, "linewidth": 0, "fill": True}
-    area |= {"label": f"{100 * coverage:g} % intervals"}
-    ax.stairs(top, edges, baseline=bottom, **area)
+    bottom, top = np.clip(limits, -1e300, 1e300)
+    ax.stairs(top, edges, baseline=bottom, alpha=0.25, linewidth=0, fill=True, **area)
     ax.axhline(0, color=INK, linewidth=0.8, zorder=1)
 
     # errors within their steps, and those outside
-    errors = p.residual[shown]
-    within = _held(p, low, high)[shown]
-    dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 3.0}
+    dots = {**DOTS, "color": area["color"], "marker": "o", "markersize": 3.0}
     dots |= {"label": "errors covered", "zorder": 3}
-    ax.plot(places[within], errors[within], **styled(style, dots))
+    ax.plot(places[is_covered], errors[is_covered], **styled(style, dots))
     marks = {**MISSES, "markersize": 4.5, "zorder": 4, "label": "errors missed"}
-    ax.plot(places[~within], errors[~within], **marks)
+    ax.plot(places[~is_covered], errors[~is_covered], **marks)
     ax.set(xlim=(-1, places.size), xticks=[])

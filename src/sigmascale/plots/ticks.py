@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.ticker import Locator
 
 _WITHIN_A_DECADE = ([*range(1, 10)], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1])
-_TICK_FACTORS = (
+FACTORS = (  # about 1, the finest first
     (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2),
     (0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4),
     (0.1, 0.2, 0.33, 0.5, 0.67, 1, 1.5, 2, 3, 5, 10),
@@ -32,15 +32,7 @@ def plain_numbers(low: float, high: float) -> Iterator[list[float]]:
         for power in decades:
             numbers += [digit * 10.0**power for digit in digits]
         yield numbers
-    for step in (2, 3, 5, 10, 20, 50):
-        yield [10.0**power for power in decades if power % step == 0]
-
-
-def factors(low: float, high: float) -> Iterator[list[float]]:
-    """Yield choices of factors about 1, the finest first."""
-    for choice in _TICK_FACTORS:
-        yield list(map(float, choice))
-    yield from plain_numbers(low, high)
+    yield [10.0**power for power in decades if power % 2 == 0]
 
 
 class RoomyLog(Locator):

@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._support.checks import Floats, check_choice, check_count
+from .._support.extras import needed_for
+from .._support.render import html_lines
 from ..exceptions import InvalidInputError
 from .predictions import Predictions
 
@@ -74,8 +76,15 @@ class Split:
         return iter((self.calibration, self.test))
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.calibration)} + {len(self.test)} rows"
-        return f"{type(self).__name__}({sizes}: {', '.join(self.table)})"
+        return (
+            f"Split: {len(self.calibration)} + {len(self.test)} rows; table: "
+            f"{', '.join(self.table)}\n"
+            f"calibration: {self.calibration}\n"
+            f"test: {self.test}"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_lines(repr(self))
 
 
 def load_melting() -> Split:
@@ -484,14 +493,9 @@ def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
 
 def _download() -> Path:
     """Return the folder with the files, which are fetched if they are not there."""
-    try:
+    folder = f", or pass `folder` with the files of {QM9_URL} in it"
+    with needed_for("downloading", folder):
         pooch = importlib.import_module("pooch")
-    except ImportError as error:
-        msg = (
-            'Downloading needs pooch: pip install "sigmascale[cli]"; or pass '
-            f"`folder` with the files of {QM9_URL} in it."
-        )
-        raise ImportError(msg) from error
     home = Path(pooch.os_cache("sigmascale"), "qm9")
     registry = {name: f"sha256:{sha256}" for name, sha256 in _QM9_FILES.values()}
     files = pooch.create(path=home, base_url=QM9_URL, registry=registry)

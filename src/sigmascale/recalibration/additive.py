@@ -21,18 +21,17 @@ from .._support.libraries import NUMPY, Array, Library, library_of
 from .._support.places import Places
 from .._support.weighting import WeightLine
 from .persistence import (
-    added,
     flag,
     floats,
     index,
     integers,
-    label,
     many,
     number,
     optional,
     pair,
     refuse_if,
     stored,
+    text,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ _FLOAT = np.finfo(np.float64)
     column=index,
     edges=optional(floats),
     ties=optional(floats),
-    labels=optional(many(label)),
+    labels=optional(many(optional(text))),
 )
 @dataclass(frozen=True, eq=False)
 class Axis:
@@ -106,6 +105,13 @@ class Axis:
         """The edges, with one below all numbers, so that places count from 1."""
         assert self.edges is not None
         return Places(np.append(-np.inf, self.edges))
+
+    def codes_of(self, rows: Predictions) -> Ints:
+        """Return the code of each row of Predictions."""
+        columns: Any = rows.columns
+        if self.labels is not None:  # numbers may be taken as labels, too
+            columns = {self.column: rows.labels(self.column)}
+        return np.asarray(self.codes(columns))
 
     def codes(self, columns: Any, library: Library = NUMPY) -> Array:
         """Return the code of each row of columns of any array library."""
@@ -413,7 +419,7 @@ class Base:
     tables=many(Table),
     bounds=pair(number),
     log=flag,
-    most=added(optional(number), None),
+    most=optional(number),
 )
 @dataclass(frozen=True, eq=False)
 class Additive:
@@ -535,9 +541,8 @@ class Additive:
         """Return the value of each row of Predictions."""
         columns: list[Any] = list(rows.columns)
         for axis in self.axes:
-            if axis.labels is not None:  # numbers may be labels, too
-                labels = {axis.column: rows.labels(axis.column)}
-                columns[axis.column] = axis.codes(labels)
+            if axis.labels is not None:
+                columns[axis.column] = axis.codes_of(rows)
         return self._in_chunks(columns, rows.n_rows)
 
     def of_array(self, X: Array, smallest: float) -> Array:
@@ -554,8 +559,11 @@ class Additive:
         # columns that lie in one piece are quicker to read
         is_part = X.ndim > 1
         columns = [library.xp.astype(column, wide, copy=is_part) for column in columns]
-        evaluator = self._evaluator_for(n_rows)
-        values = evaluator.evaluate_lifted(columns, smallest, library)
+        u = columns[0]
+        if library.may_hold_zeros(u):
+            least = library.numbers(np.float64(smallest))
+            columns[0] = library.xp.where(u == 0, least, u)
+        values = self._evaluator_for(n_rows).evaluate(columns, library)
         return library.xp.astype(values, X.dtype, copy=False)
 
     def _in_chunks(self, columns: list[Any], n_rows: int) -> Floats:
@@ -623,20 +631,15 @@ class _Lookup:
                 place = known[path]
                 continue
             shift = known.get((step,))
-            if shift is None:
-                shift = self._shift(codes[axis], stride, library)
+            if shift is None and isinstance(stride, int):
+                shift = codes[axis] if stride == 1 else stride * codes[axis]
+            elif shift is None:
+                shift = library.look_up_places(stride, codes[axis])
             place = shift if place is None else place + shift
             if library.has_few_rows:
                 known[(step,)] = shift
                 known[path] = place
         return place
-
-    @staticmethod
-    def _shift(code: Array, stride: Any, library: Library) -> Array:
-        """Return what an axis adds to the place."""
-        if not isinstance(stride, int):
-            return library.look_up_places(stride, code)
-        return code if stride == 1 else stride * code
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
@@ -745,12 +748,3 @@ class _Evaluator:
         values = library.xp.exp(total) if self.log else total
         values *= self.base(u, library)
         return values
-
-    def evaluate_lifted(self, columns: Any, smallest: float, library: Library) -> Array:
-        """Return the value of each row; an uncertainty of 0 counts as the smallest."""
-        u = columns[0]
-        if not library.may_hold_zeros(u):
-            return self.evaluate(columns, library)
-        least = library.numbers(np.float64(smallest))
-        lifted = library.xp.where(u == 0, least, u)
-        return self.evaluate([lifted, *columns[1:]], library)

@@ -13,13 +13,13 @@ from .._support.weighting import mean_of, weights_of
 from ..predictions.predictions import Predictions
 from .additive import Additive, Base
 from .folds import (
-    fold_numbers,
+    by_fold,
     make_folds,
     number_of_folds,
     simplest,
     standard_error,
 )
-from .scalings.axes import codes_of, quantile_axes
+from .scalings.axes import quantile_axes
 from .scalings.boosted import boosted_map
 from .scalings.linear import linear_base
 from .scalings.outlier_caps import largest_counted
@@ -97,7 +97,9 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
 
     # ways to correct them, and the squared errors that each leaves, up to a cap
     constant = _constant_bias(base, z, fold, cap, rows.weights)
-    candidates = {"none": _no_bias(z.size), "constant": constant}
+    words = "No bias is corrected: cross-validated errors would not fall."
+    nothing = _Candidate(words, None, np.zeros(z.size))
+    candidates = {"none": nothing, "constant": constant}
     if kind == "auto":
         trees = _trees_of_bias(rows, base, z, fold, cap, constant, seed)
         if trees is not None:
@@ -120,22 +122,15 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     return LearnedBias(chosen.map, words, unbiased)
 
 
-def _no_bias(n_rows: int) -> _Candidate:
-    """Return predictions as they are."""
-    words = "No bias is corrected: cross-validated errors would not fall."
-    return _Candidate(words, None, np.zeros(n_rows))
-
-
 def _constant_bias(
     base: Base, z: Floats, fold: Ints, cap: float, weights: Floats | None
 ) -> _Candidate:
     """Return the mean of z, up to a cap, times the scale."""
     counted = np.clip(z, -cap, cap)
     out_of_fold = np.zeros(z.size)
-    for k in fold_numbers(fold):
-        seen = np.flatnonzero(fold != k)
+    for seen, unseen in by_fold(fold):
         if seen.size:
-            out_of_fold[fold == k] = mean_of(counted[seen], weights_of(weights, seen))
+            out_of_fold[unseen] = mean_of(counted[seen], weights_of(weights, seen))
     words = "The bias is corrected by one number times the scale of the error"
     centre = mean_of(counted, weights)
     return _Candidate(words, Additive(base, centre, log=False), out_of_fold)
@@ -156,7 +151,7 @@ def _trees_of_bias(
     axes = quantile_axes(rows, 64, least_rows=1, most_labels=254, by_group=True)
     boosted = boost(
         axes,
-        np.column_stack(codes_of(axes, rows)).astype(np.int16),
+        np.column_stack([axis.codes_of(rows) for axis in axes]).astype(np.int16),
         z - centre,
         fold,
         rows.weights,

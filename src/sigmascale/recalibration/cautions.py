@@ -18,7 +18,7 @@ from ..predictions.predictions import Predictions
 ABSURD = 3.0  # times the largest error: no uncertainty should be larger
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
 ROWS_THAT_TELL_OUTLIERS = 100  # that tell whether outliers have raised u
-NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers raised u
+NARROW = 1.3  # ±1.96 u cover 95 % of normal errors; if this does, outliers raised u
 OUTLYING = 3.0  # times u, which the largest error then exceeds
 MOST_CUT = 100_000  # rows that tell where tenths are cut, about
 DECILES = np.arange(1, 10) / 10
@@ -29,7 +29,7 @@ CAPPED_Z = 5.0  # that counts in a mean of z
 
 
 def warn_of_few_effective(rows: Predictions) -> None:
-    """Say that weights leave few rows in effect, too few to keep what is claimed."""
+    """Say that weights leave few rows in effect, too few for nominal coverage."""
     n_effective = rows.n_effective
     if n_effective < min(LEAST_EFFECTIVE, rows.n_rows / 2):
         warn(
@@ -95,7 +95,7 @@ def _raised_by_outliers(rows: Predictions, scale: Floats) -> str:
 
 
 def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
-    """Return a sentence on the largest bias that no scale mends, if there is one.
+    """Return a sentence on the largest bias, which no scale corrects, if there is one.
 
     It is the mean of z in a tenth of a column, or of a label, if that is worth words
     and far from chance, groups together.

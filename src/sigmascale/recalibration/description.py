@@ -7,6 +7,7 @@ import numpy as np
 from .._support.numerals import number, percent
 from .._support.text import listed
 from .additive import Additive, Base
+from .distributions import Bounds
 
 
 def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
@@ -60,6 +61,18 @@ def shape_words(kept: float | None) -> str:
         return ""
     share = {0.0: "Nothing", 0.5: "Half", 1.0: "All"}.get(kept, percent(kept))
     return f"{share} of the shape of each row is kept, by cross-validated scores."
+
+
+def bounds_words(bounds: Bounds) -> str:
+    """Return what true values are bounded by, in a sentence; nothing without bounds.
+
+    >>> bounds_words((0.0, None))
+    'True values are at least 0: quantiles stay within.'
+    """
+    low, high = bounds
+    limits = [] if low is None else [f"at least {number(low)}"]
+    limits += [] if high is None else [f"at most {number(high)}"]
+    return f"True values are {listed(limits)}: quantiles stay within." if limits else ""
 
 
 def _base_words(base: Base, level: float) -> str:

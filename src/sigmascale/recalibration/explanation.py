@@ -50,7 +50,7 @@ class Background:
     def of(cls, scale: Additive, rows: Predictions) -> Background:
         """Return the means of a scale over rows in canonical order."""
         rows = rows.take(np.arange(0, rows.n_rows, -(-rows.n_rows // MOST_ROWS)))
-        codes = _codes(scale, rows)
+        codes = [axis.codes_of(rows) for axis in scale.axes]
         w = np.ones(rows.n_rows) if rows.weights is None else rows.weights
         w = w / w.sum()
         means = []
@@ -87,16 +87,6 @@ def _sets_of(table: Table) -> Iterator[tuple[int, ...]]:
     positions = range(table.values.ndim)
     for size in positions:
         yield from combinations(positions, size)
-
-
-def _codes(scale: Additive, rows: Predictions) -> list[Ints]:
-    """Return the codes of rows on each axis."""
-    columns: list[Any] = list(rows.columns)
-    for axis in scale.axes:
-        if axis.labels is not None:
-            labels = {axis.column: rows.labels(axis.column)}
-            columns[axis.column] = axis.codes(labels)
-    return [np.asarray(axis.codes(columns)) for axis in scale.axes]
 
 
 def _classes(table: Table, codes: list[Ints]) -> list[Ints]:
@@ -176,7 +166,7 @@ class Explanation(Result):
 
 def explain(scale: Additive, background: Background, rows: Predictions) -> Explanation:
     """Return the Shapley values of ln u of rows, as factors; `inside` is all True."""
-    codes = _codes(scale, rows)
+    codes = [axis.codes_of(rows) for axis in scale.axes]
     logs = np.zeros((rows.n_rows, len(rows.names)))
     logs[:, 0] = np.log(scale.base(rows.y_std)) - background.base
     typical = background.base + scale.constant

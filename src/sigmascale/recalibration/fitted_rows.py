@@ -21,7 +21,16 @@ from ..exceptions import (
 )
 from ..predictions.predictions import Predictions
 from .additive import Axis
-from .persistence import floats, index, integers, label, many, refuse_if, stored
+from .persistence import (
+    floats,
+    index,
+    integers,
+    many,
+    optional,
+    refuse_if,
+    stored,
+    text,
+)
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
 HASH_BITS = 52  # which JSON keeps
@@ -110,7 +119,7 @@ class Unlike(NamedTuple):
     columns=many(index),
     quantiles=floats,
     missing=integers,
-    labels=many(many(label)),
+    labels=many(many(optional(text))),
     levels_of_groups=floats,
     hashes=integers,
     salt=index,
@@ -227,10 +236,7 @@ class FittedRows:
                 is_inside &= ~is_beyond
         for position, labels in enumerate(self.labels):
             if labels and p.categories[position] is not None:
-                known = set(labels)
-                found = p.labels(position)
-                is_known = np.array([label in known for label in found.labels])
-                is_inside &= is_known[found.codes]
+                is_inside &= _are_known(p, position, labels)
         return is_inside
 
     def unlike(self, p: Predictions, axes: Mapping[str, Sequence[Axis]]) -> Unlike:
@@ -268,7 +274,10 @@ class FittedRows:
         unseen: dict[str, int] = {}
         for effect, axes_known in axes.items():
             for axis in axes_known:
-                n_unseen = _n_unseen(p, axis)
+                if axis.labels is None:
+                    continue
+                are_known = _are_known(p, axis.column, axis.labels)
+                n_unseen = int(np.count_nonzero(~are_known))
                 if n_unseen:
                     column = quoted(p.names[axis.column])
                     unseen[f"{column} that was not seen in fit, {effect}"] = n_unseen
@@ -354,14 +363,11 @@ def _salted(hashes: Hashes, salt: int) -> Ints:
     return salted
 
 
-def _n_unseen(p: Predictions, axis: Axis) -> int:
-    """Return how many rows have a label that an axis does not know."""
-    if axis.labels is None:
-        return 0
-    labels = p.labels(axis.column)
-    known = set(axis.labels)
-    is_known = np.array([label in known for label in labels.labels])
-    return int(np.count_nonzero(~is_known[labels.codes]))
+def _are_known(p: Predictions, position: int, labels: Sequence[Label]) -> Bools:
+    """Return which rows have one of the labels in a column."""
+    known = set(labels)
+    found = p.labels(position)
+    return np.array([label in known for label in found.labels])[found.codes]
 
 
 def _outside(x: Floats, quantiles: Floats, *, ratios: bool) -> Outside:

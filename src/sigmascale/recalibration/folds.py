@@ -6,6 +6,7 @@ the unit of their errors.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
@@ -50,6 +51,12 @@ def make_folds(size: Floats, p: Predictions, seed: int) -> Ints:
 def fold_numbers(fold: Ints) -> list[int]:
     """Return the numbers of the folds that have rows."""
     return np.flatnonzero(np.bincount(fold)).tolist()
+
+
+def by_fold(fold: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield the rows outside each fold, of which a single one has none, and its own."""
+    for k in fold_numbers(fold):
+        yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
 def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:

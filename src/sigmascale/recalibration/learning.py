@@ -19,15 +19,14 @@ from .guarantees import axes_of_parts, warn_of_small_parts
 from .out_of_fold import (
     OutOfFold,
     beats_one_factor,
-    of_rows_held_out,
     of_rows_out_of_fold,
     one_factor,
     scale_held_out,
     scale_out_of_fold,
+    tables_of,
 )
 from .scalings.scaling import Learned, Scaling
 from .shape_kept import share_of_shape
-from .unseen import Unseen
 
 # Of few rows a single one may decide on a power of u, which makes large ones explode.
 FEW_ROWS = 1000
@@ -81,7 +80,7 @@ class Fitted:
         How far it is stretched in each part.
     shape_kept : float or None
         How much of the shapes of rows is kept, if they have some.
-    unseen : Unseen
+    unseen : OutOfFold
         The rows that tell the distribution, as fits without them see them.
     correlation : GroupCorrelation or None
         That of z within groups, if there are some.
@@ -96,7 +95,7 @@ class Fitted:
     distribution: ZDistribution
     parts: Parts | None
     shape_kept: float | None
-    unseen: Unseen
+    unseen: OutOfFold
     correlation: GroupCorrelation | None
     bias_words: str
     cautions: tuple[str, ...]
@@ -150,8 +149,12 @@ def learn(rows: Predictions, choices: Choices) -> Fitted:
         witnesses = corrected(held_out, bias)
         errors = witnesses.errors
         told = scale_held_out(witnesses, learned, seed)
-    unbiased = None if bias is None else errors
-    unseen = Unseen(told.scale, told.fold.astype(np.int8), unbiased, which_held_out)
+    unseen = replace(
+        told,
+        fold=told.fold.astype(np.int8),
+        error=None if bias is None else errors,
+        held_out=which_held_out,
+    )
     groups = witnesses.groups
     correlation = None
     if is_known and groups is not None and np.bincount(groups).max() > 1:
@@ -209,7 +212,9 @@ def _distribution(
     Witnesses are rows held out, if there are any, and else rows out of fold.
     """
     if choices.hold_out and not choices.parts:
-        return of_rows_held_out(witnesses, told), None
+        # intervals are then those of split conformal prediction
+        z = witnesses.signed_error / told.scale
+        return tables_of(witnesses, z, told.scale, 1, infinite=True), None
 
     out_of_fold = told
     if choices.hold_out:

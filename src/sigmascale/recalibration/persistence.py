@@ -22,7 +22,6 @@ import numpy as np
 
 from .._support.checks import EXACT, Floats, Ints
 from .._support.files import parse_json, write_text
-from .._support.labels import Label
 from .._support.text import quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
@@ -32,10 +31,14 @@ if TYPE_CHECKING:
 
 Kind = Any  # a function that returns a part or refuses it, or a class with parts
 _Class = TypeVar("_Class", bound=type[Any])
-_Loaded = TypeVar("_Loaded")
+_Saved = TypeVar("_Saved")
+_Parts = dict[str, Any]  # of an object, in terms of JSON
 
 FORMAT = "sigmascale"
-VERSION = 6  # of the format; other versions are refused
+VERSION = 1  # of the format; the first release has 1
+# What makes parts of an older version those of the next one, by the name of the class:
+# {1: {"Additive": lambda parts: parts | {"most": None}}}, and VERSION is 2.
+CONVERSIONS: dict[int, dict[str, Callable[[_Parts], _Parts]]] = {}
 HEAD = 200  # bytes that are looked at before a file is parsed
 _BEGINNING = re.compile(rb'\s*{\s*"(format|version|library|sha256|extra|content)"')
 LARGEST_FILE = 2**28  # bytes
@@ -96,11 +99,6 @@ def flag(value: Any) -> bool:
     if type(value) is not bool:
         refuse(f"there must be true or false; found {quoted(value)}.")
     return value
-
-
-def label(value: Any) -> Label:
-    """Return a label: text, or none."""
-    return None if value is None else text(value)
 
 
 def plain(value: Any) -> Any:
@@ -204,16 +202,6 @@ def by_name(kind: Kind) -> Kind:
     return decode_by_name
 
 
-def added(kind: Kind, default: Any) -> Kind:
-    """Return the kind of a part that files of before do not have: then the default."""
-
-    def decode_added(value: Any) -> Any:
-        return decode(kind, value)
-
-    decode_added.default = default  # type: ignore[attr-defined]
-    return decode_added
-
-
 # -- objects ---------------------------------------------------------------------------
 
 
@@ -298,16 +286,13 @@ def decode(kind: Kind, value: Any) -> Any:
     if not isinstance(value, dict) or value.get("is") != class_name:
         refuse(f"there must be a {class_name}; found {quoted(value)}.")
     unlike = value.keys() ^ {"is", *kinds}
-    parts = {}
-    for name in unlike & kinds.keys():
-        if hasattr(kinds[name], "default"):  # a file of before
-            parts[name] = kinds[name].default
-    if unlike - parts.keys():
-        words = shorten(", ".join(sorted(unlike - parts.keys())))
+    if unlike:
+        words = shorten(", ".join(sorted(unlike)))
         refuse(f"parts of a {class_name} are missing or unknown: {words}.")
-    for name in kinds.keys() - unlike:
+    parts = {}
+    for name, kind_of_part in kinds.items():
         try:
-            parts[name] = decode(kinds[name], value[name])
+            parts[name] = decode(kind_of_part, value[name])
         except DamagedFileError as problem:
             refuse(f"{class_name}, {quoted(name)}: {problem}")
 
@@ -349,17 +334,24 @@ def dumps(value: Any, extra: dict[str, Any] | None = None) -> str:
 
 def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     """Return what :func:`dumps` was given: the object, and what else there was."""
-    # a file of ours, of this version, that nobody has changed; others are not parsed
+    # a file of ours, of a known version, that nobody has changed; others are not parsed
     head = text[:HEAD].encode() if isinstance(text, str) else text[:HEAD]
     if not _BEGINNING.match(head):
         refuse("it is not a file of a recalibrator, a monitor or a follower.")
     document = parse_json(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         refuse("it is not a file of a recalibrator, a monitor or a follower.")
-    if document.get("version") != VERSION:
+    version = document.get("version")
+    if type(version) is int and version > VERSION:
         refuse(
-            f"its format has the version {quoted(document.get('version'))}, and this "
-            f"library reads version {VERSION}. Fit and save it again."
+            f"it has format {quoted(version)}, which a newer sigmascale "
+            f"({quoted(document.get('library'))}) has written; this is {__version__}. "
+            "Update it: pip install --upgrade sigmascale"
+        )
+    if type(version) is not int or version not in {*CONVERSIONS, VERSION}:
+        refuse(
+            f"it has format {quoted(version)}, which is not known. Fit and save it "
+            "again."
         )
     names = {"format", "version", "library", "sha256", "extra", "content"}
     if document.keys() != names or not isinstance(document["content"], dict):
@@ -368,19 +360,33 @@ def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     if _checksum(content) != document["sha256"]:
         refuse("the checksum does not fit: the file was changed or damaged.")
 
-    # the object in it
+    # the object in it, whose parts are made those of this version
     name = document["content"].get("is")
     if not isinstance(name, str) or name not in _ROOTS:
         refuse(f"it holds a {quoted(name)}, which is not known.")
     cls = getattr(import_module(f"sigmascale.{_ROOTS[name]}"), name)
     try:
-        return decode(cls, document["content"]), by_name(plain)(document["extra"])
+        parts = document["content"]
+        for older in range(version, VERSION):
+            parts = _converted(parts, CONVERSIONS[older])
+        return decode(cls, parts), by_name(plain)(document["extra"])
     except (DamagedFileError, MemoryError):
         raise
     except Exception as problem:  # whatever it is, it comes from the file
         words = shorten(str(problem) or type(problem).__name__)
         msg = f"its parts do not fit together ({words})."
         raise DamagedFileError(msg, "damaged") from problem
+
+
+def _converted(value: Any, conversions: dict[str, Callable[[_Parts], _Parts]]) -> Any:
+    """Return a part of a file in the next version of the format."""
+    if isinstance(value, list):
+        return [_converted(item, conversions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    parts = {name: _converted(part, conversions) for name, part in value.items()}
+    convert = conversions.get(str(parts.get("is")))
+    return parts if convert is None else convert(parts)
 
 
 def save(value: Any, path: str | Path, extra: dict[str, Any] | None = None) -> None:
@@ -391,20 +397,20 @@ def save(value: Any, path: str | Path, extra: dict[str, Any] | None = None) -> N
 @overload
 def load(path: str | Path) -> Recalibrator: ...
 @overload
-def load(path: str | Path, kind: type[_Loaded]) -> _Loaded: ...
-def load(path: str | Path, kind: type[Any] | None = None) -> Any:
+def load(path: str | Path, *, kind: type[_Saved]) -> _Saved: ...
+def load(path: str | Path, *, kind: Any = None) -> Any:
     """Read a recalibrator, a monitor or a follower; nothing in the file is executed.
 
     Parameters
     ----------
     path : str or Path
-        A file written by `save`.
-    kind : {Recalibrator, Monitor, Follower}, default Recalibrator
-        What the file holds; any other is refused.
+        A file written by `save`, of this version or an older one.
+    kind : type, default Recalibrator
+        What it holds: Recalibrator, Monitor or Follower. Other files are refused.
 
     Returns
     -------
-    Recalibrator, Monitor or Follower
+    Recalibrator, or what `kind` is
         It gives bit for bit what the saved one did.
 
     Examples
@@ -418,27 +424,36 @@ def load(path: str | Path, kind: type[Any] | None = None) -> Any:
     >>> bool((ss.load(path).predict(data) == r.predict(data)).all())
     True
     """
-    loaded = load_with_extra(path)[0]
-    found = type(loaded).__name__
-    wanted = "Recalibrator" if kind is None else kind.__name__
-    if found != wanted:
-        msg = (
-            f"{path} holds a {found}, no {wanted}: ss.load(path, ss.{found}) reads it."
-        )
-        raise InvalidInputError(msg, "kind")
-    return loaded
+    from .recalibrator import Recalibrator
+
+    return load_with_extra(path, kind or Recalibrator)[0]
 
 
-def load_with_extra(path: str | Path) -> tuple[Any, dict[str, Any]]:
-    """Read a recalibrator, a monitor or a follower, and what else was saved with it."""
+def load_with_extra(
+    path: str | Path, kind: type[_Saved]
+) -> tuple[_Saved, dict[str, Any]]:
+    """Read an object of some kind, and what else was saved with it."""
     size = Path(path).stat().st_size
     if size > LARGEST_FILE:
         refuse(f"{path}: it has {size} bytes, too many for a file of this library.")
     try:
-        return loads(Path(path).read_bytes())
+        value, extra = loads(Path(path).read_bytes())
     except DamagedFileError as problem:
         msg = f"{path}: {problem}"
         raise DamagedFileError(msg, problem.code, **problem.fields) from problem
+    if not isinstance(value, kind):
+        found = type(value).__name__
+        msg = (
+            f"{path}: it holds a {found}, and no {kind.__name__}. Name another file; "
+            f"in Python, `kind=ss.{found}` reads it."
+        )
+        raise InvalidInputError(msg, "kind")
+    return value, extra
+
+
+def checksum(value: Any) -> str:
+    """Return the SHA-256 of what a file of an object holds, whoever wrote it."""
+    return _checksum({"extra": {}, "content": encode(value)})
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
-from .._support.checks import Floats, Ints, check_choice, check_count, is_real
+from .._support.checks import Floats, check_choice, check_count, is_real
 from .._support.notices import warn
 from .._support.numerals import fixed
 from .._support.parameters import Parametrised, check_is_fitted
@@ -25,7 +24,7 @@ from . import persistence
 from .additive import Additive, Axis
 from .bias import BiasKind, corrected
 from .cautions import warn_of_few_effective
-from .description import is_one_factor, scale_words, shape_words
+from .description import bounds_words, is_one_factor, scale_words, shape_words
 from .distributions import (
     Bounds,
     Distributions,
@@ -44,8 +43,8 @@ from .matching import (
     checked_array,
     with_columns_of_fit,
 )
+from .out_of_fold import OutOfFold
 from .persistence import (
-    added,
     by_name,
     index,
     many,
@@ -59,9 +58,7 @@ from .persistence import (
     text,
 )
 from .scalings import SCALINGS, BoostedScaling, Scaling
-from .unseen import Unseen
 
-ROWS_WITH_PROGRESS = 100_000  # rows; fewer take no time, or have a bar of their own
 _OURS = {scaling.__name__: scaling for scaling in SCALINGS.values()}
 # What a fit learns, as files name it, and the attribute that it is.
 _FITTED = {
@@ -98,9 +95,9 @@ _FITTED = {
     z=ZDistribution,
     stretched_parts=optional(Parts),
     fitted_rows=FittedRows,
-    background=added(optional(Background), None),
-    shape_kept=added(optional(number), None),
-    group_correlation=added(optional(many(number)), None),
+    background=Background,
+    shape_kept=optional(number),
+    group_correlation=optional(many(number)),
     bias_words=text,
     cautions=many(text),
 )
@@ -131,12 +128,12 @@ class Recalibrator(Parametrised):
         Share of the rows, whole groups at a time, that nothing but the distribution is
         learned from. See the notes for the guarantee that intervals then have.
     bounds : pair of float or None, optional
-        What a truth cannot be below and above, such as ``(0, None)`` for what cannot be
-        negative. Quantiles, intervals and draws stay within.
+        What a true value cannot be below and above, such as ``(0, None)`` for what
+        cannot be negative. Quantiles, intervals and draws stay within.
     parts : list of str, optional
-        Columns, such as ``["phase", "u"]``, in each part of which intervals shall hold
-        what they claim: in each label, and in fifths of numbers, or fewer bins where
-        less than 200 rows tell them ("u" are the uncertainties as they came). See the
+        Columns, such as ``["phase", "u"]``, in each part of which intervals shall have
+        nominal coverage: in each label, and in fifths of numbers, or fewer bins where
+        these have less than 200 rows ("u" are the uncertainties as they came). See the
         notes for what is guaranteed, and what it costs: name those that matter, three
         at most.
     random_state : int, default 0
@@ -162,13 +159,10 @@ class Recalibrator(Parametrised):
         How much of the shape of each row is kept, if rows have shapes: 0, ½ or 1.
     out_of_fold_ : Predictions
         The rows of the fit as if it had not seen them; not of what was loaded.
-    background_ : Background or None
+    background_ : Background
         Means over the rows of the fit, by which `explain` explains.
     fitted_rows_ : FittedRows
         What is kept of the rows of the fit, to compare others with.
-    fingerprint_ : array of int
-        At most 64 salted hashes of fitted rows, by which these are recognised if they
-        are judged.
 
     Notes
     -----
@@ -179,27 +173,28 @@ class Recalibrator(Parametrised):
     With ``hold_out`` intervals are those of split conformal prediction: of m rows held
     out, z-scores stand for the levels i / (m + 1), and limits are steps outwards. If
     new rows are exchangeable with those held out (drawn from the same source, one by
-    one), an interval of coverage c holds a new truth with a probability of at least c,
-    whatever the errors are like and however wrong scale and bias may be. That is an
-    average over new rows and sets held out, and no promise for each kind of row. With
-    groups, or weights, it is approximate. An interval beyond the outermost level is
-    infinite, with a warning; CRPS, mean and standard deviation use the observed range.
+    one), an interval of coverage c contains a new true value with a probability of at
+    least c, whatever the errors are like and however wrong scale and bias may be. That
+    is an average over new rows and sets held out, and no promise for each kind of row.
+    With groups, or weights, it is approximate. An interval beyond the outermost level
+    is infinite, with a warning; CRPS, mean and standard deviation use the observed
+    range.
 
     With ``parts``, each row has a stretch for each coverage: how many times as far from
-    the median an interval must reach to hold it. Each part has the conformal quantile
-    of the stretches of its rows, and a new row takes the largest of all parts that it
-    is in. With ``hold_out`` as
-    well, an interval of coverage c holds the new truths *of each part* with a
-    probability of at least c, if rows are exchangeable. It is an average over sets held
-    out, and holds for parts that were named before rows were held out, whose edges
-    these rows have not moved: they are cut by the other rows. A part needs 9 rows held
-    out for 90 %, 19 for 95 %, c / (1 − c) for c; intervals are infinite where it has
-    fewer, and `fit` warns. Without ``hold_out``, rows out of fold tell the parts, and
-    nearly keep to it. A row is in several parts, and its interval is the widest: taken
-    together, rows are held more often than was asked for. All of the distribution
-    follows (quantiles, CRPS, spread, PIT); the standard uncertainty of `predict` stays
-    as it is. Coverages are told apart in steps of 1/100, and finer from 0.95 on; one in
-    between is that of the next step with ``hold_out``, and else between the two.
+    the median an interval must reach to contain it. Each part has the conformal
+    quantile of the stretches of its rows, and a new row takes the largest of all parts
+    that it is in. With ``hold_out`` as well, an interval of coverage c contains new
+    true values *of each part* with a probability of at least c, if rows are
+    exchangeable. It is an average over sets held out, for parts that were named before
+    rows were held out, whose edges these rows have not moved: they are cut by the other
+    rows. A part needs 9 rows held out for 90 %, 19 for 95 %, c / (1 − c) for c;
+    intervals are infinite where it has fewer, and `fit` warns. Without ``hold_out``,
+    rows out of fold stand for them, and nearly keep to it. A row is in several parts,
+    and its interval is the widest: taken together, rows are covered more often than was
+    asked for. All of the distribution follows (quantiles, CRPS, spread, PIT); the
+    standard uncertainty of `predict` stays as it is. Coverages are told apart in steps
+    of 1/100, and finer from 0.95 on; one in between is that of the next step with
+    ``hold_out``, and else between the two.
 
     References
     ----------
@@ -225,7 +220,7 @@ class Recalibrator(Parametrised):
     True
     """
 
-    _unseen: tuple[Predictions, Unseen] | None = None  # the rows of a fit in memory
+    _unseen: tuple[Predictions, OutOfFold] | None = None  # the rows of a fit in memory
     scale_: Additive
     bias_: Additive | None
     distribution_: ZDistribution
@@ -237,7 +232,7 @@ class Recalibrator(Parametrised):
     n_effective_: float
     cautions_: tuple[str, ...]
     fitted_rows_: FittedRows
-    background_: Background | None
+    background_: Background
     _smallest: float  # of the uncertainties of the fit
     _bias_words: str
     _method: str  # the name of the scaling, which may be known by it alone
@@ -294,8 +289,7 @@ class Recalibrator(Parametrised):
         new.n_rows_ = rows.n_rows
         new.n_effective_ = float(rows.n_effective)
 
-        progress = working(f"fitting {new._method}")
-        with progress if rows.n_rows >= ROWS_WITH_PROGRESS else nullcontext():
+        with working(f"fitting {new._method}"):
             fitted = learn(rows, choices)
         new.scale_ = fitted.scale
         new.background_ = Background.of(fitted.scale, rows)
@@ -336,8 +330,17 @@ class Recalibrator(Parametrised):
             needs_sign = True
         if needs_sign:
             check_predictions(rows, vectors=False)
+        scaling = self.scaling
+        if scaling is None:
+            scaling = BoostedScaling(random_state=self.random_state)
+        elif not hasattr(scaling, "learn"):
+            msg = (
+                "`scaling` must be a scaling such as BoostedScaling(), with a method "
+                f"`learn`; found {type(scaling).__name__}."
+            )
+            raise InvalidInputError(msg)
         return Choices(
-            scaling=self._checked_scaling(),
+            scaling=scaling,
             may_be_one_factor=self.scaling is None,
             bias=self.bias,
             distribution=self.distribution,
@@ -346,20 +349,12 @@ class Recalibrator(Parametrised):
             random_state=self.random_state,
         )
 
-    def _checked_scaling(self) -> Scaling:
-        """Return the scaling, if it is one; boosted trees by default."""
-        if self.scaling is None:
-            return BoostedScaling(random_state=self.random_state)
-        if not hasattr(self.scaling, "learn"):
-            msg = (
-                "`scaling` must be a scaling such as BoostedScaling(), with a method "
-                f"`learn`; found {type(self.scaling).__name__}."
-            )
-            raise InvalidInputError(msg)
-        return self.scaling
-
     # -- what was learned, applied -----------------------------------------------------
 
+    @overload
+    def predict(self, p: Predictions) -> Floats: ...
+    @overload
+    def predict(self, p: Any) -> Any: ...
     def predict(self, p: Any) -> Any:
         """Return recalibrated standard uncertainties, finite and positive.
 
@@ -409,7 +404,7 @@ class Recalibrator(Parametrised):
         Predictions
             With recalibrated uncertainties, and predictions and errors whose bias is
             corrected if one was learned. :func:`sigmascale.validate`, plots and the
-            report judge the `distributions` of these.
+            report test the `distributions` of these.
         """
         check_is_fitted(self)
         fitted = copy(self)
@@ -431,8 +426,15 @@ class Recalibrator(Parametrised):
         codes = z.codes(scale)
         if self.parts_ is not None:
             z, codes = self.parts_.stretched(z, scale, rows)
+
+        # what distributions are about: predictions, or errors that may not be known
+        location = unbiased.y_pred
+        if location is None:
+            location = self.distribution_.centre(rows.n_rows)
+            if self.bias_ is not None and rows.error is None:
+                location = self.bias_.of_rows(rows)
         distributions = Distributions.of(
-            self._location(rows, unbiased),
+            location,
             scale,
             z,
             bounds,
@@ -447,14 +449,6 @@ class Recalibrator(Parametrised):
             categories=p.categories,
             recalibrated=distributions,
         )
-
-    def _location(self, rows: Predictions, unbiased: Predictions) -> Floats:
-        """Return what distributions are about: predictions, or errors of 0."""
-        if unbiased.y_pred is not None:
-            return unbiased.y_pred
-        if self.bias_ is not None and rows.error is None:
-            return self.bias_.of_rows(rows)  # of errors that are not known
-        return self.distribution_.centre(rows.n_rows)
 
     def _for_many_rows(self) -> Recalibrator:
         """Return the same with tables that are written out."""
@@ -531,12 +525,6 @@ class Recalibrator(Parametrised):
         """
         check_is_fitted(self)
         fit = copy(self)
-        if fit.background_ is None:
-            msg = (
-                "This recalibrator was saved by a version that kept nothing to explain "
-                "by. Fit it again."
-            )
-            raise InvalidInputError(msg, "no-background")
         rows = fit._matched(p)
         explanation = explain(fit.scale_, fit.background_, rows)
         return replace(explanation, inside=fit.fitted_rows_.holds(rows))
@@ -554,7 +542,7 @@ class Recalibrator(Parametrised):
 
     @property
     def labelled_(self) -> set[int]:
-        """Those of them that hold labels."""
+        """Those of them that have labels."""
         labelled = set[int]().union(*(learned.labelled for learned in self._maps))
         return labelled if self.parts_ is None else labelled | self.parts_.labelled
 
@@ -590,11 +578,6 @@ class Recalibrator(Parametrised):
             unlike, self.names_, self.n_rows_, self.columns_
         )
 
-    @property
-    def fingerprint_(self) -> Ints:
-        """At most 64 salted hashes of fitted rows."""
-        return self.fitted_rows_.hashes
-
     # -- in words ----------------------------------------------------------------------
 
     def describe(self) -> str:
@@ -624,6 +607,7 @@ class Recalibrator(Parametrised):
             fit._bias_words,
             shape_words(fit.shape_kept_),
             f"The distribution of z is {fit.distribution_.words}.",
+            bounds_words(check_bounds(fit.bounds)),
             "" if fit.parts_ is None else parts_words(fit.parts_, fit.names_),
             *fit.cautions_,
         ]
@@ -635,11 +619,8 @@ class Recalibrator(Parametrised):
             return self.describe()
         return super().__repr__()
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        """Return what notebooks show."""
-        lines = repr(self).splitlines()
-        paragraphs = "".join(f"<p>{escape(line)}</p>" for line in lines)
-        return {"text/plain": repr(self), "text/html": paragraphs}
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in repr(self).splitlines())
 
     # -- files -------------------------------------------------------------------------
 
@@ -668,10 +649,9 @@ class Recalibrator(Parametrised):
             "bounds": check_bounds(fit.bounds),
             "parts": None if fit.parts is None else list(fit.parts),
             "random_state": int(fit.random_state),
+            "group_correlation": None,
             **{name: getattr(fit, attribute) for name, attribute in _FITTED.items()},
         }
-        if fit.shape_kept_ is None:  # rows that have none need no word on it
-            del state["shape_kept"]
         if fit.group_correlation_ is not None:
             state["group_correlation"] = list(fit.group_correlation_.to_dict().values())
         return state
@@ -727,7 +707,7 @@ class Recalibrator(Parametrised):
         are_positive = self._smallest > 0 and self.n_rows_ and self.n_effective_ > 0
         must = "its rows must have positive uncertainties"
         refuse_if(not are_positive, must)
-        is_other = self.background_ and not self.background_.fits(self.scale_)
+        is_other = not self.background_.fits(self.scale_)
         refuse_if(is_other, "means of tables must be those of its scale")
         is_signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
         is_vector = self.distribution_.dim is not None

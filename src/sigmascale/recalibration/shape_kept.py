@@ -9,7 +9,7 @@ from .._support.notices import quiet
 from .._support.weighting import weights_of
 from ..predictions.predictions import Predictions
 from .distributions import Distributions, QuantileTable, ZDistribution
-from .folds import fold_numbers, make_folds, simplest
+from .folds import by_fold, make_folds, simplest
 
 SHARES = (0.5, 1.0, 0.0)  # that are tried
 COVERAGE = 0.9  # of the intervals that are scored
@@ -48,20 +48,18 @@ def _scores_out_of_fold(
     of_share = rows._with_shape_kept(share)
     crps = np.empty(rows.n_rows)
     interval_score = np.empty(rows.n_rows)
-    folds = fold_numbers(fold)
-    for k in folds:
-        is_unseen = fold == k
-        seen = np.flatnonzero(~is_unseen if len(folds) > 1 else is_unseen)
+    for others, of_fold in by_fold(fold):
+        seen = others if others.size else of_fold
         weights = weights_of(rows.weights, seen)
         table = QuantileTable.learn(of_share.z[seen], weights, seen.size)
         z = ZDistribution((table,), np.empty(0), (seen.size,))
-        unseen = of_share.take(is_unseen)
+        unseen = of_share.take(of_fold)
         raw = Distributions.normal(unseen)
         q = Distributions.of(raw.location, raw.scale, z, shape=raw.shape)
-        crps[is_unseen] = q.crps_of_levels(unseen.target)
+        crps[of_fold] = q.crps_of_levels(unseen.target)
         with quiet():  # of levels beyond few rows
             low, high = q.interval(COVERAGE).T
         missed = np.maximum(low - unseen.target, 0)
         missed += np.maximum(unseen.target - high, 0)
-        interval_score[is_unseen] = high - low + 2 / (1 - COVERAGE) * missed
+        interval_score[of_fold] = high - low + 2 / (1 - COVERAGE) * missed
     return crps, interval_score

@@ -1,4 +1,4 @@
-"""Several targets of a row at once: boxes that hold all of their true values."""
+"""Several targets of a row at once: boxes that contain all of their true values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .recalibrator import Recalibrator
 
 @dataclass(frozen=True, repr=False)
 class Together(Result):
-    """Intervals of several targets, stretched until all hold with one coverage.
+    """Intervals of several targets, stretched until boxes have one coverage.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def together(
     coverage: float = 0.9,
     calibration: Mapping[str, Predictions] | None = None,
 ) -> Together:
-    """Return intervals of several targets that hold together.
+    """Return intervals of several targets with a joint coverage.
 
     Intervals of each target at the coverage are stretched by one number: the conformal
     quantile, over rows that no fit has seen, of how far the worst target of a row must

@@ -28,10 +28,10 @@ from .._support.text import listed, quoted, shorten
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..predictions.predictions import Predictions
-from ..recalibration.persistence import dumps
+from ..recalibration.persistence import checksum
 from ..validation import words
 from ..validation.validation import Validation
-from .page import boxes, environment
+from .page import as_json, boxes, environment
 
 CARD_FORMAT = 2
 ENDINGS = (".html", ".htm", ".md", ".json")
@@ -119,12 +119,10 @@ def _results(v: Validation) -> dict[str, Any]:
 
 
 def _about_recalibrator(recalibrator: Any) -> dict[str, Any] | None:
-    """Return what a recalibrator says of itself, and the hash of its file."""
+    """Return what a recalibrator says of itself, and the hash of what was learned."""
     if recalibrator is None:
         return None
-    saved = dumps(recalibrator).encode()
-    words = recalibrator.describe()
-    return {"sha256": hashlib.sha256(saved).hexdigest(), "words": words}
+    return {"sha256": checksum(recalibrator), "words": recalibrator.describe()}
 
 
 def _not_tested(v: Validation, left_out: Any) -> list[str]:
@@ -165,6 +163,10 @@ def _sha256_of(card: Mapping[str, Any]) -> str:
     """Return the hash of a card's numbers and words, but for the hash itself."""
     hashed = {name: value for name, value in card.items() if name != "sha256"}
     text = json.dumps(hashed, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    return _sha256(text)
+
+
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -302,55 +304,36 @@ def write_card(
     card = card_of(validation, recalibrator=recalibrator, title=title, about=about)
 
     # a page has pictures, whose hashes the card holds, too
-    pictures = {}
+    drawn = {}
     if ending in (".html", ".htm"):
-        pictures = _drawn(validation)
-        hashes = {}
-        for name, svg in pictures.items():
-            hashes[name] = hashlib.sha256(svg.encode()).hexdigest()
-        del card["sha256"]
-        card["pictures"] = hashes
+        from . import pictures
+
+        # along u, and along the worst feature, if there is one
+        sketches = pictures.draw(pictures.factors(validation)[:2])
+        names = ("by_u", "by_feature")
+        drawn = {name: x.svg for name, x in zip(names, sketches, strict=False)}
+        card["pictures"] = {name: _sha256(svg) for name, svg in drawn.items()}
         card["sha256"] = _sha256_of(card)
-    write_text(place, card_text(card, ending, pictures))
+    write_text(place, _card_text(card, ending, drawn))
 
 
-def _drawn(v: Validation) -> dict[str, str]:
-    """Return the pictures of a card as SVG: along u, and along the worst feature."""
-    from . import pictures
-
-    names = ("by_u", "by_feature")
-    drawn = pictures.draw(pictures.factors(v)[:2])
-    return {name: each.svg for name, each in zip(names, drawn, strict=False)}
-
-
-def card_text(card: Mapping[str, Any], ending: str, pictures: Mapping[str, str]) -> str:
+def _card_text(
+    card: Mapping[str, Any], ending: str, pictures: Mapping[str, str]
+) -> str:
     """Return a card as a page, as Markdown or as JSON: the same card, the same text."""
     if ending == ".json":
         return json.dumps(card, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
-    from markupsafe import Markup
-
     kind = "md" if ending == ".md" else "html"
-    text: str = (
-        environment(markdown=kind == "md")
-        .get_template(f"card.{kind}.jinja")
-        .render(
-            card=card,
-            last=card["results"],
-            before=card["before"],
-            pictures=pictures,
-            data=Markup(_without_markup(card)),
-            place=JSON_ID,
-            metrics=_metrics(card),
-        )
+    template = environment(markdown=kind == "md").get_template(f"card.{kind}.jinja")
+    text: str = template.render(
+        card=card,
+        last=card["results"],
+        before=card["before"],
+        pictures=pictures,
+        data=as_json(card),
+        place=JSON_ID,
+        metrics=_metrics(card),
     )
-    return text
-
-
-def _without_markup(card: Mapping[str, Any]) -> str:
-    """Return JSON in which no character means anything to HTML or Markdown."""
-    text = json.dumps(card, indent=None, ensure_ascii=True, allow_nan=False)
-    for character in "<>&`'":
-        text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
@@ -486,9 +469,14 @@ def verify_card(
     """
     place = Path(path)
     text, card = _read(place)
-    edited = _edited(place, text, card)
-    other_data = _other_data(card, validation, recalibrator)
-    return (*edited, *other_data)
+    about = {"seed": card.get("seed"), "left_out": ()}
+    now = card_of(validation, recalibrator=recalibrator, about=about)
+    try:
+        return (*_edited(place, text, card), *_other_data(card, now))
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        # somebody has written other data, and their hash
+        msg = f"{place.name} is no card of sigmascale: its fields are not those of one."
+        raise DamagedFileError(msg, "card") from problem
 
 
 def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
@@ -500,16 +488,17 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
     # pictures stand between comments with their names
     pictures = {}
     for name, sha256 in card.get("pictures", {}).items():
-        between = re.search(rf"<!--{name}-->(.*?)<!--/{name}-->", text, re.DOTALL)
+        mark = re.escape(name)
+        between = re.search(f"<!--{mark}-->(.*?)<!--/{mark}-->", text, re.DOTALL)
         pictures[name] = between[1] if between else ""
-        if hashlib.sha256(pictures[name].encode()).hexdigest() != sha256:
+        if _sha256(pictures[name]) != sha256:
             yield f"The picture {quoted(name)} is not the one that was made."
 
     # the same data make the same page again
     if card["version"] != __version__:
         return  # which may show the same numbers in another way
     try:
-        expected = card_text(card, path.suffix.lower(), pictures)
+        expected = _card_text(card, path.suffix.lower(), pictures)
     except Exception as problem:  # of data that have the hash of others
         yield f"The card cannot be shown as it says: {shorten(str(problem))}."
         return
@@ -517,37 +506,22 @@ def _edited(path: Path, text: str, card: Mapping[str, Any]) -> Iterator[str]:
         yield "The page was edited: it does not show the numbers that it carries."
 
 
-def _other_data(
-    card: Mapping[str, Any],
-    validation: Validation,
-    recalibrator: Any,
-) -> Iterator[str]:
+def _other_data(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """Yield how rows, recalibrator and numbers differ from those of a card."""
-    about = {"seed": card.get("seed"), "left_out": ()}
-    now = card_of(validation, recalibrator=recalibrator, about=about)
-    data = now["data"]
-    if _at(card, "data", "columns") != data["columns"]:
-        were = listed(card["data"]["columns"], 6)
-        are = listed(data["columns"], 6)
+    was, data = card["data"], now["data"]
+    if was["columns"] != data["columns"]:
+        were, are = (listed(each["columns"], 6) for each in (was, data))
         yield f"Other columns: the card tested {were}; these are {are}."
-    elif _at(card, "data", "rows_sha256") != data["rows_sha256"]:
-        n_then = card["data"]["n_rows"]
-        n_now = data["n_rows"]
+    elif was["rows_sha256"] != data["rows_sha256"]:
+        n_then, n_now = was["n_rows"], data["n_rows"]
         yield f"Other rows: the card tested {n_then:,}, these are {n_now:,} others."
-    if _at(card, "recalibrator", "sha256") != _at(now, "recalibrator", "sha256"):
+    of_card, of_now = (each["recalibrator"] or {} for each in (card, now))
+    if of_card.get("sha256") != of_now.get("sha256"):
         yield "Another recalibrator than that of the card, or none."
     differences = list(_differences(card, now))
     yield from differences[:MOST_TOLD]
     if len(differences) > MOST_TOLD:
         yield f"... and {len(differences) - MOST_TOLD:,} more numbers or words differ."
-
-
-def _at(card: Mapping[str, Any], *path: str) -> Any:
-    """Return what stands at a path, or None."""
-    value: Any = card
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def _differences(card: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

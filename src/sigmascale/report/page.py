@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._support import numerals
+from .._support.extras import needed_for
 from .._support.files import write_text
 from .._support.text import listed, quoted, shorten, visible
 from .._support.version import __version__
@@ -105,10 +106,10 @@ def report_html(
         fitted=[] if recalibrator is None else recalibrator.describe().split("\n"),
         stages=[stage or "estimate" for stage, _ in stages],
         numbers=_numbers([x for _, x in stages]),
-        score_rows=score_rows([x for _, x in stages]),
+        score_rows=_score_rows([x for _, x in stages]),
         cautions=[*_cautions(v, recalibrator)],
         confidence=numerals.level(v.confidence),
-        clusters=_clusters(v),
+        has_groups=v.rows.groups is not None,
     )
     return page
 
@@ -172,20 +173,19 @@ def _check(validation: Any, title: Any, recalibrator: Any) -> None:
     if recalibrator is not None and not hasattr(recalibrator, "scale_"):
         msg = f"`recalibrator` must be a fitted one; found {quoted(recalibrator)}."
         raise InvalidInputError(msg)
-    try:
+    with needed_for("a report"):
         for package in ("jinja2", "matplotlib"):
             importlib.import_module(package)
-    except ImportError as problem:
-        msg = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
-        raise ImportError(msg) from problem
 
 
 def environment(*, markdown: bool = False) -> Any:
     """Return what fills templates: text stays text, in HTML and in Markdown.
 
-    Each value is called on its way into the page; Jinja escapes what comes out.
+    Each text passes `visible` or `in_markdown` on its way into the page; in HTML, Jinja
+    escapes what comes out.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    with needed_for("a report or a card"):
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     plain = in_markdown if markdown else visible
     made = Environment(
@@ -197,7 +197,7 @@ def environment(*, markdown: bool = False) -> Any:
         lstrip_blocks=True,
     )
     made.filters["kept"] = _kept
-    made.filters["as_yaml"] = _as_yaml
+    made.filters["as_json"] = lambda text: as_json(visible(text))
     return made
 
 
@@ -208,14 +208,14 @@ def _kept(svg: str, name: str) -> Any:
     return Markup("<!--{0}-->{1}<!--/{0}-->").format(name, Markup(svg))
 
 
-def _as_yaml(text: str) -> Any:
-    """Return text as a string of YAML, in which no character means anything."""
+def as_json(value: Any) -> Any:
+    """Return JSON, and YAML, in which no character means anything to a page."""
     from markupsafe import Markup
 
-    as_json = json.dumps(visible(text), ensure_ascii=True)
-    for character in "<>&`":
-        as_json = as_json.replace(character, f"\\u{ord(character):04x}")
-    return Markup(as_json)
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    for character in "<>&`'":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
 
 
 def in_markdown(text: str) -> str:
@@ -236,13 +236,6 @@ def _over_time(v: Validation) -> str:
     from ..monitoring import over_time
 
     return over_time(v.rows, confidence=v.confidence).state.words
-
-
-def _clusters(v: Validation) -> str:
-    """Return what was taken to be independent."""
-    if v.rows.groups is not None:
-        return "Rows of a group were kept together; groups were taken as independent."
-    return "No groups were given: rows were taken as independent."
 
 
 # -- what not to conclude --------------------------------------------------------------
@@ -286,25 +279,17 @@ def _cautions(v: Validation, recalibrator: Any) -> Iterator[str]:
 # -- tables ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Row:
-    """A line of a table: its name and its cells."""
-
-    name: str
-    cells: tuple[str, ...]
+Row = tuple[str, list[str]]  # its name and its cells
 
 
 def _numbers(stages: Sequence[Validation]) -> list[Row]:
     """Return the numbers of a table of a paper, with their limits."""
     tables = [stage.summary().rows() for stage in stages]
     names = dict.fromkeys(name for table in tables for name in table)
-    rows = []
-    for name in names:
-        rows.append(Row(name, tuple(table.get(name, "") for table in tables)))
-    return rows
+    return [(name, [table.get(name, "") for table in tables]) for name in names]
 
 
-def score_rows(stages: Sequence[Validation]) -> list[Row]:
+def _score_rows(stages: Sequence[Validation]) -> list[Row]:
     """Return scores of bins, and what perfectly calibrated rows would have."""
     cards = [stage.scores for stage in stages]
     reference = cards[-1].reference
@@ -312,7 +297,7 @@ def score_rows(stages: Sequence[Validation]) -> list[Row]:
     for name in cards[-1].to_dict():
         if not name.startswith(LESSER) or name.endswith(("_low", "_high")):
             continue
-        if any(name not in card.to_dict() for card in cards):
+        if name not in cards[0].to_dict():  # of one stage alone
             continue
         cells = [numerals.number(card[name]) for card in cards]
         mean = reference.mean.get(name, math.nan)
@@ -320,5 +305,5 @@ def score_rows(stages: Sequence[Validation]) -> list[Row]:
         if math.isfinite(mean):
             sd = numerals.number(reference.sd[name], 2)
             target = f"{numerals.number(mean)} ± {sd}"
-        rows.append(Row(shorten(name, 60), (*cells, target)))
+        rows.append((shorten(name, 60), [*cells, target]))
     return rows

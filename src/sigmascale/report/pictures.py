@@ -116,7 +116,7 @@ def others(v: Validation) -> list[Picture]:
         scores.confidence_curve,
         plots.confidence_curve,
     )
-    caption = "Each error versus its uncertainty u, with ±u and ±2u."
+    caption = "Each error versus its uncertainty u, with lines at ±2u."
     pictures.append(Picture("", "Errors", caption, partial(plots.errors, *rows)))
     if not v.rows.is_vector:
         caption = "Errors within their 90 % intervals, row by row."

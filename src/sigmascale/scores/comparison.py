@@ -14,6 +14,7 @@ import numpy as np
 from .._support import numerals
 from .._support.checks import Floats, check_fraction
 from .._support.notices import quiet
+from .._support.progress import working
 from .._support.render import Cells, Result, html_table, text_table
 from .._support.text import WIDTH, listed, quoted, shorten
 from ..exceptions import InvalidInputError
@@ -171,6 +172,7 @@ class Comparison(Result):
         return f"{head}{html_table(*self._cells())}<p>{escape(self.sentence)}</p>"
 
 
+@working("comparing")
 def compare(
     predictions: Mapping[str, Predictions], *, confidence: float = 0.95
 ) -> Comparison:

@@ -16,6 +16,7 @@ not end it all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +63,7 @@ class Acceptance(Result):
     limit: float
     share: float
     confidence: float
-    ranking: str
+    ranking: Literal["u", "risk"]
     up_to: float | None
     kept: float
     beyond: float
@@ -172,7 +173,7 @@ def accept(
     confidence = check_fraction(confidence, "confidence")
 
     # rows from the most to the least certain; equal ones are tested together
-    ranking = "u" if p.recalibrated is None else "risk"
+    ranking: Literal["u", "risk"] = "u" if p.recalibrated is None else "risk"
     values = p.y_std if ranking == "u" else risk(p, limit)
     order = np.argsort(values, kind="stable")
     ranked = values[order]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from .._support.checks import check_fraction, rng_from
+from .._support.checks import check_choice, check_fraction, rng_from
 from .._support.notices import warn
+from .._support.progress import working
 from ..exceptions import InvalidInputError, SharedRowsWarning
 from ..predictions.diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
 from ..predictions.ordering import in_canonical_order
 from ..predictions.predictions import Predictions, check_predictions
-from .arguments import Scope, check_confidence, check_scope, check_tolerance
+from .arguments import Scope, check_confidence, check_tolerance
 from .change import change_of
 from .checks import test_rows
 from .results import Doubt
@@ -24,9 +26,9 @@ FITTED_SHARE = 0.5  # of rows that were fitted, from which nothing can be told
 
 
 def validate(
-    p: Any,
-    y_std: Any = None,
-    y_true: Any = None,
+    p: Predictions | npt.ArrayLike,
+    y_std: npt.ArrayLike | None = None,
+    y_true: npt.ArrayLike | None = None,
     *,
     features: Any = None,
     before: Predictions | Validation | None = None,
@@ -107,7 +109,7 @@ def validate(
         "tolerance": check_tolerance(tolerance),
         "confidence": check_confidence(confidence),
         "coverage": check_fraction(coverage, "coverage"),
-        "scope": check_scope(scope),
+        "scope": check_choice(scope, "scope", get_args(Scope)),
     }
     generator = rng_from(rng)
     if before is None:
@@ -148,7 +150,16 @@ def _validated(
     """Return the checks of rows; warn of what is odd about them."""
     repeats = "" if p.groups is not None else repeats_found(p)
     fitted_share = p.distributions.fitted_share
-    _warn(p, repeats, fitted_share)
+    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=3)
+    warn_of_dominant(p, stacklevel=3)
+    if fitted_share > FITTED_SHARE:
+        warn(
+            f"About {fitted_share:.0%} of these rows are among those that the "
+            "recalibrator was fitted on, where it looks better than it is: test it on "
+            "others.",
+            SharedRowsWarning,
+            stacklevel=3,
+        )
     doubt: Doubt = ""
     if repeats:
         doubt = "repeats"
@@ -157,7 +168,8 @@ def _validated(
     elif leaked_of(p).size > DOUBTED * p.n_rows:
         doubt = "leaked"
     rows = in_canonical_order(p)
-    tested = test_rows(rows, **options, doubt=doubt, rng=rng)
+    with working("testing the uncertainties"):
+        tested = test_rows(rows, **options, doubt=doubt, rng=rng)
     return Validation(
         checks=tested.checks,
         variation=largest_variation(tested),
@@ -168,17 +180,3 @@ def _validated(
         tested=tested,
         _origin=p.origin,
     )
-
-
-def _warn(p: Predictions, repeats: str, fitted_share: float) -> None:
-    """Warn of what is odd about rows, and of rows that were fitted."""
-    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=4)
-    warn_of_dominant(p, stacklevel=4)
-    if fitted_share > FITTED_SHARE:
-        warn(
-            f"About {fitted_share:.0%} of these rows are among those that the "
-            "recalibrator was fitted on, where it looks better than it is: test it on "
-            "others.",
-            SharedRowsWarning,
-            stacklevel=4,
-        )

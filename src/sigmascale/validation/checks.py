@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +31,7 @@ from .combinations import (
     rows_of_trees,
 )
 from .questions import QUESTIONS, Estimates, Question
-from .questions.question import Limits
+from .questions.question import AllRows, Limits
 from .regions import Regions
 from .results import Check, CheckOutcome, Doubt, Note, Subgroup, outcome
 from .values import Values
@@ -45,8 +45,8 @@ SHORT = -3
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
-    """All regions, and limits of all of them by one question.
+class AllLimits:
+    """Limits of all regions by one question; the last region is all rows.
 
     Attributes
     ----------
@@ -54,17 +54,35 @@ class Looked:
         The question.
     estimates : Estimates
         How far regions are off.
-    alone : Limits
-        One-sided limits of each.
-    at_once : Limits
+    off : array of shape (n_regions + 1,)
+        The same, and how far all rows are off.
+    alone : array of shape (2, n_regions + 1)
+        The lower and the upper one-sided limits of each.
+    at_once : array of shape (2, n_regions + 1)
         Limits that hold for all at once, which reach as far as those at least.
+    bound : array of shape (n_regions + 1,)
+        The farther one-sided limits that count in T.
+    differs : array of bool, shape (n_regions,)
+        Which regions differ from all rows, by limits that hold for all at once.
     """
 
     question: Question
     estimates: Estimates
-    alone: Limits
-    at_once: Limits
-    level_of_all: float
+    off: Floats
+    alone: Floats
+    at_once: Floats
+    bound: Floats
+    differs: Bools
+
+    @cached_property
+    def far(self) -> Floats:
+        """The farther one-sided limits."""
+        return np.asarray(np.maximum(-self.alone[0], self.alone[1]))
+
+    @cached_property
+    def outward(self) -> Floats:
+        """How far off rows are at least, by limits at once; below 0 if maybe not."""
+        return np.asarray(np.maximum(self.at_once[0], -self.at_once[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,32 +93,34 @@ class Tested:
     ----------
     values : Values
         The rows.
+    questions : sequence of Question
+        What is asked.
     columns : list of Column
         u, the features and time; those of combinations are in `regions`.
     regions : Regions or None
         All regions; None where rows are too few to tell anything.
-    checks : dict of str to Check
-        The checks, by name.
+    limits : tuple of AllLimits
+        The limits of all regions, by question; none without regions.
     """
 
     values: Values
     tolerance: float
     confidence: float
-    scope: str
     doubt: Doubt
+    questions: Sequence[Question]
     columns: list[Column]
     regions: Regions | None = None
-    looked: tuple[Looked, ...] = ()
-    checks: dict[str, Check] = field(default_factory=dict)
+    limits: tuple[AllLimits, ...] = ()
 
-    def with_checks(self, questions: Sequence[Question]) -> Tested:
-        """Return the same with the checks of some questions."""
+    @cached_property
+    def checks(self) -> dict[str, Check]:
+        """The checks, by name."""
+        limits = self.limits or [None] * len(self.questions)
         made = {}
-        for i, question in enumerate(questions):
-            looked = self.looked[i] if self.looked else None
-            for check in _Checks(self, question, looked).all():
+        for question, of_question in zip(self.questions, limits, strict=True):
+            for check in _Checks(self, question, of_question).all():
                 made[check.name] = check
-        return replace(self, checks=made)
+        return made
 
 
 def test_rows(
@@ -117,9 +137,9 @@ def test_rows(
     values = Values(rows, coverage)
     questions = [q(values) for q in QUESTIONS if q.is_asked(rows, scope)]
     columns = columns_of(values)
-    tested = Tested(values, tolerance, confidence, scope, doubt, columns)
+    tested = Tested(values, tolerance, confidence, doubt, questions, columns)
     if values.mean_z2 == 0 or values.n_units < 2:
-        return tested.with_checks(questions)
+        return tested
 
     # combinations are columns, too
     every = list(columns)
@@ -127,17 +147,17 @@ def test_rows(
     if is_learnable and any(q.is_by_column for q in questions):
         every += combined(columns, values, rng)
     regions = Regions(every, values)
-    looked = _look(regions, questions, len(columns), confidence, rng)
-    return replace(tested, regions=regions, looked=looked).with_checks(questions)
+    limits = _all_limits(regions, questions, len(columns), confidence, rng)
+    return replace(tested, regions=regions, limits=limits)
 
 
-def _look(
+def _all_limits(
     regions: Regions,
     questions: Sequence[Question],
     n_columns: int,
     confidence: float,
     rng: np.random.Generator,
-) -> tuple[Looked, ...]:
+) -> tuple[AllLimits, ...]:
     """Return the limits of all regions, by question: alone, and all at once.
 
     The error rate of those that hold at once is shared by families of regions: all rows
@@ -146,34 +166,48 @@ def _look(
     """
     family = regions.owner.copy()
     for i, column in enumerate(regions.columns[n_columns:], n_columns):
-        family[regions.owner == i] = TREES if column.name == COMBINATIONS else PAIRS
+        family[regions.owner == i] = TREES if column.kind == "trees" else PAIRS
     family[regions.is_short] = SHORT
     families: dict[tuple[int, int], Bools] = {}
     for number, question in enumerate(questions):
-        families |= {(number, k): x for k, x in _families(question, family).items()}
+        for k, is_of_family in _families(question, family).items():
+            families[number, k] = is_of_family
     influences = {i: question.influence for i, question in enumerate(questions)}
     error_rate = 1 - confidence
     spent = error_rate * (1 - OF_ALL_ROWS)
     critical = critical_values(regions, influences, families, spent, rng)
     level_of_all = 1 - error_rate * OF_ALL_ROWS / (2 * len(questions))
 
-    looked = []
+    made = []
     for number, question in enumerate(questions):
         estimates = question.estimates(regions)
         level = np.full(family.size, float(special.ndtr(5.0)))  # of no use
-        for k, is_of_family in _families(question, family).items():
-            if (number, k) in critical:
-                level[is_of_family] = special.ndtr(critical[number, k])
+        for key, reached in critical.items():
+            if key[0] == number:
+                level[families[key]] = special.ndtr(reached)
         level = np.maximum(level, confidence)
-        alone = estimates.limits(confidence, is_moderated=False)
-        at_once = estimates.limits(level, is_moderated=True)
-        at_once = replace(
-            at_once,
-            low=np.minimum(at_once.low, alone.low),
-            high=np.maximum(at_once.high, alone.high),
-        )
-        looked.append(Looked(question, estimates, alone, at_once, level_of_all))
-    return tuple(looked)
+        one_sided = estimates.limits(confidence, is_moderated=False)
+        simultaneous = estimates.limits(level, is_moderated=True)
+        whole = question.all_rows(confidence)
+        alone = _with_all_rows(one_sided, whole)
+        at_once = _with_all_rows(simultaneous, question.all_rows(level_of_all))
+        at_once[0] = np.minimum(at_once[0], alone[0])
+        at_once[1] = np.maximum(at_once[1], alone[1])
+        bound = np.maximum(-alone[0], alone[1])
+        if one_sided.far is not None:
+            bound[:-1] = one_sided.far
+        low, high = simultaneous.low_difference, simultaneous.high_difference
+        off = np.append(estimates.off, whole.off)
+        differs = (low > 0) | (high < 0)
+        all_limits = AllLimits(question, estimates, off, alone, at_once, bound, differs)
+        made.append(all_limits)
+    return tuple(made)
+
+
+def _with_all_rows(limits: Limits, whole: AllRows) -> Floats:
+    """Return limits of regions and of all rows: [low or high, region]."""
+    of_all = [[whole.off - whole.down], [whole.off + whole.up]]
+    return np.hstack([[limits.low, limits.high], np.array(of_all, dtype=np.float64)])
 
 
 def _families(question: Question, family: Ints) -> dict[int, Bools]:
@@ -189,37 +223,11 @@ def _families(question: Question, family: Ints) -> dict[int, Bools]:
 # -- the checks of a question ----------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """The subgroups of a check: regions, and all rows as the number −1.
-
-    `far[i]` is the farther one-sided limit of a subgroup, `bound[i]` what of it counts
-    in T, and `outward[i]` how far off it is at least, by simultaneous limits.
-    """
-
-    region: Ints
-    off: Floats
-    one_sided: Floats  # [low or high, candidate]
-    at_once: Floats
-    bound: Floats
-    is_part: Bools
-
-    @cached_property
-    def far(self) -> Floats:
-        """The farther one-sided limit."""
-        return np.asarray(np.maximum(-self.one_sided[0], self.one_sided[1]))
-
-    @cached_property
-    def outward(self) -> Floats:
-        """How far off it is at least, by simultaneous limits; below 0 if maybe not."""
-        return np.asarray(np.maximum(self.at_once[0], -self.at_once[1]))
-
-
 class _Checks:
     """Makes the checks of one question."""
 
     def __init__(
-        self, tested: Tested, question: Question, looked: Looked | None
+        self, tested: Tested, question: Question, limits: AllLimits | None
     ) -> None:
         self.tested = tested
         self.values = tested.values
@@ -227,10 +235,11 @@ class _Checks:
         self.bound = question.bound(tested.tolerance)
         low, high = sorted(question.as_read(x) for x in (-self.bound, self.bound))
         self.accepted = (low, high)
-        self.is_known = looked is not None
-        if looked is not None and tested.regions is not None:
-            self.looked = looked
+        self.is_known = limits is not None
+        if limits is not None and tested.regions is not None:
+            self.limits = limits
             self.regions = tested.regions
+            self.is_part = np.append(tested.regions.is_part, True)
 
     def all(self) -> list[Check]:
         """Return the checks."""
@@ -246,53 +255,33 @@ class _Checks:
             checks.append(self._combinations())
         return checks
 
-    def _candidates(self, mine: Bools, with_all: bool) -> Candidates:
-        """Return the subgroups of a check."""
-        looked = self.looked
-        use = np.flatnonzero(mine & self.regions.is_usable)
-        off = looked.estimates.off[use]
-        one_sided = np.array([looked.alone.low[use], looked.alone.high[use]])
-        at_once = np.array([looked.at_once.low[use], looked.at_once.high[use]])
-        is_part = self.regions.is_part[use]
-        bound = np.maximum(-one_sided[0], one_sided[1])
-        if looked.alone.far is not None:
-            bound = looked.alone.far[use]
-        if with_all:
-            alone = self.question.all_rows(self.tested.confidence)
-            wide = self.question.all_rows(looked.level_of_all)
-            ends = [[alone.off - alone.down], [alone.off + alone.up]]
-            wide_ends = [[wide.off - wide.down], [wide.off + wide.up]]
-            use = np.append(use, -1)
-            off = np.append(off, alone.off)
-            one_sided = np.hstack([one_sided, np.array(ends, dtype=np.float64)])
-            at_once = np.hstack([at_once, np.array(wide_ends, dtype=np.float64)])
-            is_part = np.append(is_part, True)
-            bound = np.append(bound, max(alone.down - alone.off, alone.off + alone.up))
-        return Candidates(use, off, one_sided, at_once, bound, is_part)
+    def _usable(self, mine: Bools, *, with_all: bool) -> Ints:
+        """Return the numbers of usable regions, and of all rows, which come last."""
+        return np.flatnonzero(np.append(mine & self.regions.is_usable, with_all))
 
     def _check(self, kind: str, column: Column | None, of: Sequence[int]) -> Check:
         """Return a check of some columns, and of all rows unless it is of one."""
         if not self.is_known:
             return self._made(kind, column, result="inconclusive", note="few units")
-        mine = np.isin(self.regions.owner, of)
-        c = self._candidates(mine, with_all=column is None)
-        bound = self.bound
-        parts = np.flatnonzero(c.is_part)
-        T = float(c.bound[parts].max()) if parts.size else math.inf
-        n_left = np.count_nonzero(mine & self.regions.is_part & ~self.regions.is_usable)
-        has_few = self.values.n_eff < FEWEST * N_PARTS or n_left > 0
+        limits, regions, bound = self.limits, self.regions, self.bound
+        mine = np.isin(regions.owner, of)
+        which = self._usable(mine, with_all=column is None)
+        parts = which[self.is_part[which]]
+        T = float(limits.bound[parts].max()) if parts.size else math.inf
+        n_left = np.count_nonzero(mine & regions.is_part & ~regions.is_usable)
+        has_few = self.values.rows.n_effective < FEWEST * N_PARTS or n_left > 0
         if has_few and of:
             T = math.inf
 
         # the region that surely is off by most, if one is; else the farthest part
-        fails = np.flatnonzero((c.at_once[0] > bound) | (c.at_once[1] < -bound))
+        fails = which[limits.outward[which] > bound]
         note, note_share = self._note(column)
         result: CheckOutcome = "inconclusive"
-        decides = parts[np.argmax(c.far[parts])] if parts.size else None
+        decides = parts[np.argmax(limits.far[parts])] if parts.size else None
         if fails.size:
             result = "FAIL"
-            decides = fails[np.argmax(c.outward[fails])]
-        elif parts.size and c.far[parts].max() <= bound and math.isfinite(T):
+            decides = fails[np.argmax(limits.outward[fails])]
+        elif parts.size and limits.far[parts].max() <= bound and math.isfinite(T):
             result = "pass"
         elif math.isinf(T) and not note:
             note = "few units"
@@ -300,18 +289,16 @@ class _Checks:
             note = ""
         elif note:
             result = "inconclusive"
-
-        is_simultaneous = result != "pass"
         subgroup = None
         if decides is not None:
-            subgroup = self._subgroup(c, int(decides), is_simultaneous)
+            subgroup = self._subgroup(decides, is_simultaneous=result != "pass")
         return self._made(
             kind,
             column,
             result=result,
             subgroup=subgroup,
             subgroups=self._subgroups(mine),
-            same_as_all_rows=bool(mine.any()) and not self._differs(mine),
+            same_as_all_rows=self._is_same(mine),
             bound=self.question.as_bound(T),
             note=note,
             note_share=note_share,
@@ -320,45 +307,50 @@ class _Checks:
     def _combinations(self) -> Check:
         """Return the check of combinations, which never passes: it may miss some."""
         needed = rows_of_trees(self.tested.tolerance)
-        about: dict[str, Any] = {"note_share": needed, "counts": False}
         if not self.is_known:
-            few: dict[str, Any] = {"result": "not tested", "note": "few units"}
-            return self._made(COMBINATIONS, None, **few, **about)
+            return self._made(
+                COMBINATIONS,
+                None,
+                result="not tested",
+                note="few units",
+                note_share=needed,
+                counts=False,
+            )
+        limits = self.limits
         mine = self.regions.owner >= len(self.tested.columns)
-        c = self._candidates(mine, with_all=False)
-        fails = np.flatnonzero(
-            (c.at_once[0] > self.bound) | (c.at_once[1] < -self.bound)
-        )
+        which = self._usable(mine, with_all=False)
+        fails = which[limits.outward[which] > self.bound]
         note: Note = ""
         result: CheckOutcome = "no fault found"
-        decides: int | None = None
+        decides = which[np.argmax(limits.outward[which])] if which.size else None
         if self.values.n_units < needed:
             result, note = "not tested", "few rows for trees"
-        if c.outward.size:
-            decides = int(np.argmax(c.outward))
         if fails.size:
             result, note = "FAIL", ""
             # a pair of columns that is about as far off says more than trees
-            by_trees = [self._is_by_trees(i) for i in c.region[fails].tolist()]
-            outward = c.outward[fails] * np.where(by_trees, AS_CLEAR, 1)
-            decides = int(fails[np.argmax(outward)])
+            is_by_trees = [self._column(i).kind == "trees" for i in fails]
+            outward = limits.outward[fails] * np.where(is_by_trees, AS_CLEAR, 1)
+            decides = fails[np.argmax(outward)]
         forced, _ = self._note(None)
         if forced and result == "FAIL":
             result, note = "inconclusive", forced
         subgroup = None
         if decides is not None:
-            subgroup = self._subgroup(c, decides, True)
-            if result == "FAIL":
-                subgroup = replace(subgroup, described=self._described(subgroup))
+            subgroup = self._subgroup(decides, is_simultaneous=True)
+            column = self._column(decides)
+            if result == "FAIL" and column.kind == "trees":
+                subgroup = self._described(subgroup, column)
+        T = float(limits.far[which[self.is_part[which]]].max(initial=0.0))
         return self._made(
             COMBINATIONS,
             None,
             result=result,
             subgroup=subgroup,
-            same_as_all_rows=bool(mine.any()) and not self._differs(mine),
-            bound=self.question.as_bound(float(c.far[c.is_part].max(initial=0.0))),
+            same_as_all_rows=self._is_same(mine),
+            bound=self.question.as_bound(T),
             note=note,
-            **about | {"counts": result == "FAIL"},
+            note_share=needed,
+            counts=result == "FAIL",
         )
 
     def _made(self, kind: str, column: Column | None, **found: Any) -> Check:
@@ -375,7 +367,7 @@ class _Checks:
             accepted=self.accepted,
             all_rows=self._all_rows if self.is_known else None,
             counts_in_bound=question.counts_in_bound,
-            is_time=column is not None and column.is_time,
+            is_time=column is not None and column.kind == "time",
             **found,
         )
 
@@ -389,46 +381,41 @@ class _Checks:
             return "rare labels", column.left_out
         return "", 0.0
 
-    def _differs(self, mine: Bools) -> bool:
-        """Return whether any region surely differs from all rows."""
+    def _is_same(self, mine: Bools) -> bool:
+        """Return whether there are regions, and none surely differs from all rows."""
         use = mine & self.regions.is_usable
-        limits = self.looked.at_once
-        low, high = limits.low_difference[use], limits.high_difference[use]
-        return bool(((low > 0) | (high < 0)).any())
+        return bool(mine.any() and not self.limits.differs[use].any())
 
     # -- subgroups ---------------------------------------------------------------------
 
     @cached_property
     def _all_rows(self) -> Subgroup:
         """All rows, with simultaneous limits unless they pass."""
-        none = np.zeros(self.regions.owner.size, dtype=np.bool_)
-        c = self._candidates(none, with_all=True)
-        return self._subgroup(c, 0, bool(c.far[0] > self.bound))
+        number = self.regions.owner.size
+        return self._subgroup(number, is_simultaneous=self.limits.far[-1] > self.bound)
 
-    def _subgroup(self, c: Candidates, i: int, is_simultaneous: bool) -> Subgroup:
-        """Return a candidate as people read it."""
-        ends = (c.at_once if is_simultaneous else c.one_sided)[:, i]
-        return self._read(int(c.region[i]), float(c.off[i]), ends, is_simultaneous)
-
-    def _read(
-        self, region: int, off: float, ends: Floats, is_simultaneous: bool
-    ) -> Subgroup:
+    def _subgroup(self, region: int, *, is_simultaneous: Any) -> Subgroup:
         """Return a region, or all rows, with numbers in the unit that people read."""
+        limits = self.limits
+        off = float(limits.off[region])
+        ends = (limits.at_once if is_simultaneous else limits.alone)[:, region]
         question = self.question
         low, high = sorted(question.as_read(end) for end in ends.tolist())
         # equal but for rounding
         estimate = min(max(question.as_read(off), low), high)
         tolerance = self.tested.tolerance
-        factor, *limits = (question.as_factor(x, tolerance) for x in (off, *ends))
+        factor, *factors = (question.as_factor(x, tolerance) for x in (off, *ends))
         conditions: tuple[Condition, ...] = ()
         n_rows, share = self.values.rows.n_rows, 1.0
-        if region >= 0:
-            column = self.regions.columns[self.regions.owner[region]]
+        if region < self.regions.owner.size:
+            column = self._column(region)
             first = self.regions.first_cell[self.regions.owner[region]]
             cells = np.arange(self.regions.start[region], self.regions.stop[region])
             conditions = (column.condition(cells - first),)
             n_rows = int(self.regions.n_rows[region])
             share = float(self.regions.share[region])
+            if column.rows is not None:  # of some rows, which stand for all
+                share /= float(self.values.w[column.rows].sum() / self.values.w.sum())
         return Subgroup(
             conditions,
             n_rows,
@@ -437,15 +424,13 @@ class _Checks:
             low,
             high,
             outcome(low, high, self.accepted),
-            (factor, min(limits), max(limits)),
-            is_simultaneous,
+            (factor, min(factors), max(factors)),
+            bool(is_simultaneous),
         )
 
     def _subgroups(self, mine: Bools) -> tuple[Subgroup, ...]:
         """Return parts of columns with simultaneous limits: tenths if they can be."""
         regions = self.regions
-        at_once = self.looked.at_once
-        off = self.looked.estimates.off
         subgroups = []
         for i in np.unique(regions.owner[mine]):
             of_column = mine & (regions.owner == i)
@@ -453,24 +438,21 @@ class _Checks:
             if not shown.any() or not regions.is_usable[shown].all():
                 shown = of_column & regions.is_part & regions.is_usable
             for k in np.flatnonzero(shown).tolist():
-                ends = np.array([at_once.low[k], at_once.high[k]])
-                subgroups.append(self._read(k, float(off[k]), ends, True))
+                subgroups.append(self._subgroup(k, is_simultaneous=True))
         return tuple(subgroups)
 
-    def _is_by_trees(self, region: int) -> bool:
-        """Return whether a region is one of what trees expect."""
-        column: Column = self.regions.columns[int(self.regions.owner[region])]
-        return column.name == COMBINATIONS
+    def _column(self, region: int) -> Column:
+        """Return the column of a region."""
+        column: Column = self.regions.columns[self.regions.owner[region]]
+        return column
 
-    def _described(self, subgroup: Subgroup) -> tuple[Condition, ...]:
-        """Return conditions for rows that trees tell."""
-        if subgroup.column != COMBINATIONS:
-            return ()
-        by_trees = next(c for c in self.regions.columns if c.name == COMBINATIONS)
+    def _described(self, subgroup: Subgroup, by_trees: Column) -> Subgroup:
+        """Return rows that trees tell with a few conditions that most fulfil."""
         rows = slice(None) if by_trees.rows is None else by_trees.rows
         w = np.zeros(self.values.z2.size)
         w[rows] = self.values.w[rows]
         value = np.zeros(self.values.z2.size)
         sign = 1 if subgroup.estimate > self.question.ideal else -1
         value[rows] = sign * by_trees.code
-        return described(self.tested.columns, self.values.z2, value, w)
+        conditions = described(self.tested.columns, self.values.z2, value, w)
+        return replace(subgroup, described=conditions)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,6 +32,7 @@ RARE_SHARE = 0.01  # of the rows with rare labels, from which they are one part
 RARE = "rare labels"
 LONGEST_NAME = 100  # characters of a name; longer ones are shortened in the middle
 TIME = "time"
+ColumnKind = Literal["given", "time", "ranks", "trees"]
 
 
 def no_regions() -> Ints:
@@ -69,8 +70,9 @@ class Column:
         The rows that it says something of; None for all.
     is_date : bool
         Whether numbers are microseconds since 1970.
-    is_time : bool
-        Whether it is the time of the rows, not a feature.
+    kind : {"given", "time", "ranks", "trees"}
+        What it is: u or a feature, the time of the rows, a sum or difference of ranks
+        of two columns, or what trees expect.
     """
 
     name: str
@@ -86,7 +88,7 @@ class Column:
     left_out: float = 0.0
     rows: Ints | None = None
     is_date: bool = False
-    is_time: bool = False
+    kind: ColumnKind = "given"
 
     @property
     def n_cells(self) -> int:
@@ -100,18 +102,21 @@ class Column:
     def condition(self, cells: Ints) -> Condition:
         """Return what rows in some cells have in common."""
         if self.labels is not None:
-            return Condition(self.name, labels=tuple(self.labels[i] for i in cells))
+            labels = tuple(self.labels[i] for i in cells)
+            return Condition(self.name, labels=labels, kind=self.kind)
         assert self.low is not None
         assert self.high is not None
-        low: Any = self.low[cells[0]].item()
-        high: Any = self.high[cells[-1]].item()
-        is_value = low == high
-        if self.is_date:
-            low, high = date_text(low), date_text(high)
-        if not is_value:
-            low = None if cells[0] == 0 else low
-            high = None if cells[-1] == self.n_cells - 1 else high
-        return Condition(self.name, low, high)
+        low = float(self.low[cells[0]])
+        high = float(self.high[cells[-1]])
+
+        def end(x: float, cell: int, last: int) -> float | str | None:
+            if cell == last and low != high:  # the range is open
+                return None
+            return date_text(x) if self.is_date else x
+
+        last = self.n_cells - 1
+        ends = end(low, cells[0], 0), end(high, cells[-1], last)
+        return Condition(self.name, *ends, kind=self.kind)
 
     def cells_of(self, condition: Condition) -> Ints:
         """Return the cells of which all rows fulfil a condition."""
@@ -119,14 +124,11 @@ class Column:
             return np.flatnonzero(np.isin(self.labels, condition.labels))
         assert self.low is not None
         assert self.high is not None
-        low, high = condition.low, condition.high
-        if self.is_date:
-            low, high = (None if x is None else _microseconds(x) for x in (low, high))
         is_in = np.ones(self.n_cells, dtype=np.bool_)
-        if low is not None:
-            is_in &= self.low >= low
-        if high is not None:
-            is_in &= self.high <= high
+        if condition.low is not None:
+            is_in &= self.low >= _as_number(condition.low)
+        if condition.high is not None:
+            is_in &= self.high <= _as_number(condition.high)
         return np.flatnonzero(is_in)
 
 
@@ -143,19 +145,26 @@ class Condition:
         The limits of the range, both within it; None where it is open. Text is a date.
     labels : tuple of str
         The labels.
+    kind : {"given", "time", "ranks", "trees"}
+        What the column is. Ranks are between 0 and 1; limits of what trees expect mean
+        nothing to a reader.
     """
 
     column: str
-    low: Any = None
-    high: Any = None
-    labels: tuple[str, ...] = field(default=())
+    low: float | str | None = None
+    high: float | str | None = None
+    labels: tuple[str, ...] = ()
+    kind: ColumnKind = "given"
 
     @property
     def text(self) -> str:
         """The condition in words."""
+        if self.kind == "trees":
+            return "a group found by a tree model"
         if self.labels:
             return label_words(self.column, *self.labels)
-        return range_words(self.column, self.low, self.high)
+        words = range_words(self.column, self.low, self.high)
+        return f"{words} (ranks)" if self.kind == "ranks" else words
 
 
 # -- columns in cells ------------------------------------------------------------------
@@ -165,14 +174,13 @@ def columns_of(values: Values) -> list[Column]:
     """Return u, the features and the time of the rows, in cells."""
     rows = values.rows
 
-    def column(name: str) -> Column:
-        place = rows.position(name)
-        x, labels = rows.columns[place], rows.categories[place]
+    def column(i: int) -> Column:
+        name, x, labels = rows.names[i], rows.columns[i], rows.categories[i]
         if labels is None:
-            return column_of_numbers(name, x, values.w, values.n_eff)
+            return column_of_numbers(name, x, values.w, rows.n_effective)
         return _column_of_labels(name, x, labels, values)
 
-    columns = in_threads(column, rows.names, rows.n_rows)
+    columns = in_threads(column, range(len(rows.names)), rows.n_rows)
     if rows.time is not None and rows.time.min() < rows.time.max():
         is_date = rows.time.dtype.kind == "M"
         x = (
@@ -181,8 +189,9 @@ def columns_of(values: Values) -> list[Column]:
             else rows.time
         )
         name = TIME if TIME not in rows.names else f"{TIME} of the rows"
-        of_time = column_of_numbers(name, x.astype(np.float64), values.w, values.n_eff)
-        columns.append(replace(of_time, is_date=is_date, is_time=True))
+        moments = x.astype(np.float64)
+        of_time = column_of_numbers(name, moments, values.w, rows.n_effective)
+        columns.append(replace(of_time, is_date=is_date, kind="time"))
     return columns
 
 
@@ -258,7 +267,7 @@ def _column_of_labels(
 ) -> Column:
     """Make a cell of each label; those with too few rows to be a region share one."""
     # labels in the order of their cells: those that are parts, others, rare ones as one
-    n_eff = values.n_eff
+    n_eff = values.rows.n_effective
     share = np.bincount(x, values.w, len(labels)) / values.w.sum()
     but_rounding = 1 - 1e-9
     is_part = share >= _least_share(n_eff) * but_rounding
@@ -326,9 +335,11 @@ def date_text(x: float) -> str:
     return str(at.astype("datetime64[m]"))
 
 
-def _microseconds(text: str) -> int:
-    """Return a date in microseconds since 1970."""
-    return int(np.datetime64(text, "us").astype(np.int64))
+def _as_number(end: float | str) -> float:
+    """Return an end of a range: of dates, in microseconds since 1970."""
+    if isinstance(end, str):
+        return float(np.datetime64(end, "us").astype(np.int64))
+    return end
 
 
 def range_words(name: str, low: Any, high: Any) -> str:

@@ -56,14 +56,15 @@ def combined(
     n = values.rows.n_rows
     by_unit = rng.random((3, int(values.unit.max()) + 1))
     tested = np.flatnonzero(by_unit[0][values.unit] < MOST_TESTED / n)
-    names = [column.name for column in columns if column.n_cells > 1]
     ranked = {}
     numbers = []
-    for name, x, is_label in _numbers_of(values):
-        if name in names:
-            ranked[name] = _ranks(x[tested])
-            if not is_label:
-                numbers.append(name)
+    time = [] if values.rows.time is None else [values.rows.time]
+    arrays = [*values.rows.columns, *time]
+    for column, x in zip(columns, arrays, strict=False):  # one time is no column
+        if column.n_cells > 1:
+            ranked[column.name] = _ranks(x[tested])
+            if column.labels is None:
+                numbers.append(column.name)
     pairs = {}
     for a, b in combinations(numbers[:MOST_PAIRED], 2):
         pairs[f"{a} − {b}"] = ranked[a] - ranked[b]
@@ -74,27 +75,16 @@ def combined(
     expected = _expected(table, tested, values, in_half < 0.5, is_learned)
 
     # in cells; trees' fifths are parts, as those of a column are
-    new = []
     w = values.w[tested]
-    n_eff = values.n_eff * tested.size / n
-    for name, x in ({COMBINATIONS: expected} | pairs).items():
-        n_blocks = N_BLOCKS_OF_TREES if name == COMBINATIONS else N_BLOCKS
-        column = column_of_numbers(name, x, w, n_eff, n_blocks=n_blocks)
-        parts = column.parts if name == COMBINATIONS else no_regions()
-        new.append(replace(column, rows=tested, parts=parts))
+    n_eff = values.rows.n_effective * tested.size / n
+    by_trees = column_of_numbers(
+        COMBINATIONS, expected, w, n_eff, n_blocks=N_BLOCKS_OF_TREES
+    )
+    new = [replace(by_trees, rows=tested, kind="trees")]
+    for name, x in pairs.items():
+        pair = column_of_numbers(name, x, w, n_eff, n_blocks=N_BLOCKS)
+        new.append(replace(pair, rows=tested, parts=no_regions(), kind="ranks"))
     return new
-
-
-def _numbers_of(values: Values) -> list[tuple[str, Floats, bool]]:
-    """Return u, features and time as numbers, and whether these are codes of labels."""
-    rows = values.rows
-    out = []
-    for name, x, labels in zip(rows.names, rows.columns, rows.categories, strict=True):
-        out.append((name, x, labels is not None))
-    if rows.time is not None:
-        name = "time" if "time" not in rows.names else "time of the rows"
-        out.append((name, rows.time, False))
-    return out
 
 
 def _ranks(x: Floats) -> Floats:
@@ -174,19 +164,13 @@ def described(
             max_depth=depth, min_weight_fraction_leaf=least, random_state=0
         )
         leaf = tree.fit(table, value, sample_weight=w).apply(table)
-        best = int(
-            np.argmax(
-                np.where(
-                    tree.tree_.children_left < 0, tree.tree_.value.ravel(), -np.inf
-                )
-            )
-        )
+        nodes = tree.tree_
+        of_leaves = np.where(nodes.children_left < 0, nodes.value.ravel(), -np.inf)
+        best = int(np.argmax(of_leaves))
         inside = (leaf == best) & (w > 0)
         mean_z2 = np.average(z2[inside], weights=w[inside])
         off = abs(float(np.log(max(mean_z2, 1e-300) / np.average(z2, weights=w))))
-        split = np.unique(
-            tree.tree_.feature[tree.decision_path(table[inside][:1]).indices]
-        )
+        split = np.unique(nodes.feature[tree.decision_path(table[inside][:1]).indices])
         paths.append((off, inside, split[split >= 0]))
     farthest = max(off for off, _, _ in paths)
     _, inside, split = next(x for x in paths if x[0] >= AS_GOOD * farthest)

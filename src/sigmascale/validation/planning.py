@@ -50,9 +50,9 @@ def _parts_of(tested: Tested) -> tuple[Floats, Floats, Floats]:
     estimates: list[Floats] = []
     offs: list[Floats] = []
     halves: list[Floats] = []
-    for looked in tested.looked:
-        bound = looked.question.bound(tested.tolerance)
-        whole = looked.question.all_rows(tested.confidence)
+    for limits in tested.limits:
+        bound = limits.question.bound(tested.tolerance)
+        whole = limits.question.all_rows(tested.confidence)
         half_of_all = float(np.maximum(whole.down, whole.up))
         offs.append(np.array([abs(whole.off) / bound]))
         estimates.append(offs[-1])
@@ -60,8 +60,8 @@ def _parts_of(tested: Tested) -> tuple[Floats, Floats, Floats]:
         for i in range(len(tested.columns)):
             mine = (regions.owner == i) & regions.is_part & regions.is_usable
             if mine.any():
-                se = looked.estimates.se[mine]
-                d = looked.estimates.difference[mine]
+                se = limits.estimates.se[mine]
+                d = limits.estimates.difference[mine]
                 estimates.append(np.abs(whole.off + d) / bound)
                 offs.append(np.abs(whole.off + _shrunk(d, se)) / bound)
                 halves.append(np.hypot(quantile * se, half_of_all) / bound)

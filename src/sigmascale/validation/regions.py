@@ -62,26 +62,21 @@ class Regions:
             ranges.append(mine + self.first_cell[i])
             owner.append(np.full(len(mine), i))
             kind.append(np.repeat(np.arange(3), [len(x) for x in kinds]))
-            is_run = kind[-1] == 1
-            tenths = {tuple(ends) for ends in column.tenths.tolist()}
-            is_same = [tuple(ends) in tenths for ends in mine.tolist()]
-            is_tenth.append(np.array(is_same, dtype=np.bool_) & is_run)
+            is_same = (mine[:, None] == column.tenths).all(axis=2).any(axis=1)
+            is_tenth.append(is_same & (kind[-1] == 1))
         self.owner = np.concatenate(owner)
         self.start, self.stop = np.concatenate(ranges).T
         self.is_part: Bools = np.concatenate(kind) == 0
         self.is_short: Bools = np.concatenate(kind) == 2
         self.is_tenth: Bools = np.concatenate(is_tenth)
 
-        # what regions weigh, and their share of what their column says something of
+        # what regions weigh, and their share of all rows
         w = values.w
         self.weight = self.sums(w)
         self.squares = self.weight
         if values.rows.weights is not None:
             self.squares = self.sums(w * w)
-        totals = [
-            w[c.code >= 0].sum() if (c.code < 0).any() else w.sum() for c in columns
-        ]
-        self.share = self.weight / np.array(totals)[self.owner]
+        self.share = self.weight / w.sum()
 
         # rows in effect, and independent units: variances have `PRIOR` rows of the
         # overall one, and the correlation within groups is that of all groups
@@ -106,18 +101,15 @@ class Regions:
         counts = [np.bincount(c.code, minlength=c.n_cells) for c in self.columns]
         return np.asarray(self.added(cumulative(np.concatenate(counts))), np.int64)
 
-    def by_cell(self, x: Floats) -> Floats:
-        """Return the sums of x by cell of all columns."""
-
-        def sums(c: Column) -> Floats:
-            return np.bincount(c.code, c.of_rows(x), c.n_cells).astype(np.float64)
-
-        return np.concatenate(in_threads(sums, self.columns, x.size))
-
     def sums(self, x: Floats) -> Floats:
         """Return the sums of x over the rows of each region, cell by cell."""
+
+        def by_cell(c: Column) -> Floats:
+            return np.bincount(c.code, c.of_rows(x), c.n_cells).astype(np.float64)
+
+        cells = np.concatenate([*in_threads(by_cell, self.columns, x.size), [0.0]])
         ends = np.column_stack([self.start, self.stop]).ravel()
-        return np.asarray(np.add.reduceat(np.append(self.by_cell(x), 0.0), ends)[::2])
+        return np.asarray(np.add.reduceat(cells, ends)[::2])
 
     def added(self, total: Any, which: Ints | None = None) -> Any:
         """Return sums over regions, or some, as differences of cumulative sums.

@@ -70,7 +70,8 @@ class Subgroup(Result):
     @property
     def where(self) -> str:
         """The rows in words."""
-        return " and ".join(x.text for x in self.conditions) or "all rows"
+        conditions = self.described or self.conditions
+        return " and ".join(x.text for x in conditions) or "all rows"
 
     @property
     def column(self) -> str | None:
@@ -177,10 +178,7 @@ class Check(Result):
 
     def _cells(self) -> Cells:
         row = self.row()
-        cells = []
-        for value in row.values():
-            text = "" if value is None else value
-            cells.append(f"{value:.3g}" if isinstance(value, float) else str(text))
+        cells = [f"{x:.3g}" if isinstance(x, float) else x or "" for x in row.values()]
         return tuple(row), [tuple(cells)]
 
 

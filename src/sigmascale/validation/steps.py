@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .validation import Validation
 
 Verb = Literal["fit", "check", "apply", "groups", ""]
-WELL_INSIDE = 0.9  # of the way to the accepted limits
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,9 @@ def _of_fault(v: Validation) -> Step:
         return Step("recalibrate on the latest rows, as u changes over time", "fit")
     if v.rows.recalibrated is None:
         return Step("recalibrate, on other rows", "fit")
-
-    more = Step("calibrate with more rows, or with rows more like these")
-    return _of_coverage(v) or more
+    return _of_coverage(v) or Step(
+        "calibrate with more rows, or with rows more like these"
+    )
 
 
 def _of_coverage(v: Validation) -> Step | None:

@@ -29,6 +29,7 @@ from .steps import Step, next_steps
 from .worth import gain_of_recalibration, gain_of_u
 
 if TYPE_CHECKING:
+    from ..recalibration.recalibrator import Recalibrator
     from ..scores import Scorecard, Summary
 
 # share of the largest errors, and of z² that they hold, from which it is worth a word
@@ -176,6 +177,8 @@ class Validation(Result):
     def rows_of(self, subgroup: Subgroup) -> Bools:
         """Return which rows, as they came, are in a subgroup.
 
+        Of combinations of more than 50,000 rows, these are among those that were drawn.
+
         Parameters
         ----------
         subgroup : Subgroup
@@ -193,18 +196,20 @@ class Validation(Result):
         >>> int(v.rows_of(s).sum()) == s.n_rows
         True
         """
-        regions = self.tested.regions
+        columns = [] if self.tested.regions is None else self.tested.regions.columns
         is_in = np.ones(self.rows.n_rows, dtype=np.bool_)
-        for condition in subgroup.conditions if regions is not None else ():
-            assert regions is not None
-            column = next(c for c in regions.columns if c.name == condition.column)
+        for condition in subgroup.conditions:
+            column = next(
+                c
+                for c in columns
+                if (c.name, c.kind) == (condition.column, condition.kind)
+            )
             has_cell = np.isin(column.code, column.cells_of(condition))
             of_column = np.zeros_like(is_in)
             of_column[slice(None) if column.rows is None else column.rows] = has_cell
             is_in &= of_column
         as_they_came = np.empty_like(is_in)
-        places = self.tested.values.rows.places
-        as_they_came[places] = is_in
+        as_they_came[self.tested.values.rows.places] = is_in
         return as_they_came
 
     # -- made when it is asked for -----------------------------------------------------
@@ -297,15 +302,13 @@ class Validation(Result):
         from ..scores import summary
 
         rows = self.tested.values.rows
-        how = {"confidence": self.confidence, "coverage": self.coverage}
         with quiet():
-            made = summary(rows, **how)
+            made = summary(rows, confidence=self.confidence, coverage=self.coverage)
         estimates = dict(made.estimates)
         for name, check in (("RMS z", "calibration"), ("coverage", "coverage")):
             s = self.checks[check].all_rows if check in self.checks else None
             if s is not None:
-                limits = (s.low, s.high, self.confidence)
-                estimates[name] = Estimate(s.estimate, *limits)
+                estimates[name] = Estimate(s.estimate, s.low, s.high, self.confidence)
         return replace(made, estimates=estimates, _origin=self.rows.origin)
 
     # -- as data and text --------------------------------------------------------------
@@ -360,7 +363,7 @@ class Validation(Result):
         self,
         path: str | os.PathLike[str],
         *,
-        recalibrator: Any = None,
+        recalibrator: Recalibrator | None = None,
         **others: Any,
     ) -> None:
         """Write a card: the results on one page, which travels and can be verified.

@@ -48,16 +48,10 @@ class Values:
         """The number of the independent unit of each row: itself, or its group."""
         return np.arange(self.rows.n_rows) if self.groups is None else self.groups
 
-    @cached_property
+    @property
     def z2(self) -> Floats:
         """The squared z-scores; of vectors, the mean over components."""
         return self.rows.z2
-
-    @cached_property
-    def z(self) -> Floats:
-        """The z-scores; 0 of vectors, which have no sign."""
-        rows = self.rows
-        return np.zeros(rows.n_rows) if rows.is_vector else rows.z
 
     @cached_property
     def mean_z2(self) -> float:
@@ -74,11 +68,6 @@ class Values:
             return np.asarray(np.exp(2 * np.minimum(x, cap)))
 
         return Score.of(x, self.w, psi, (cap - 4, cap + 3), is_log=True)
-
-    @cached_property
-    def n_eff(self) -> float:
-        """How many rows there are in effect, (Σw)² / Σw²."""
-        return float(self.w.sum() ** 2 / (self.w @ self.w))
 
     @cached_property
     def n_units(self) -> float:

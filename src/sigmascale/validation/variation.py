@@ -16,10 +16,10 @@ from .results import Variation
 def largest_variation(tested: Tested) -> Variation | None:
     """Return how much RMS z varies between the parts of the column where it is most."""
     regions = tested.regions
-    looked = [x for x in tested.looked if x.question.is_by_column]
-    if regions is None or not looked or tested.values.n_units < FEWEST:
+    limits = [x for x in tested.limits if x.question.is_by_column]
+    if regions is None or not limits or tested.values.n_units < FEWEST:
         return None
-    estimates = looked[0].estimates
+    estimates = limits[0].estimates
     found = []
     for i, column in enumerate(tested.columns):
         mine = (regions.owner == i) & regions.is_part & regions.is_usable

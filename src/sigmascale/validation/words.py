@@ -21,7 +21,6 @@ from .._support import numerals
 from .._support.notices import row_number
 from .._support.text import TOPIC, WIDTH, listed, visible
 from .._support.version import __version__
-from .combinations import COMBINATIONS
 
 if TYPE_CHECKING:
     from .change import Change
@@ -77,38 +76,21 @@ class Table:
 # -- lines -----------------------------------------------------------------------------
 
 
-def where(v: Validation, subgroup: Subgroup) -> str:
-    """Return which rows a subgroup has.
-
-    Rows of which trees expect much have no limits that mean anything to a reader, and
-    those of pairs of columns are ranks, between 0 and 1.
-    """
-    words = []
-    for condition in subgroup.described or subgroup.conditions:
-        if condition.column == COMBINATIONS:
-            words.append("a group found by a tree model")
-        elif condition.column in v.columns:
-            words.append(condition.text)
-        else:
-            words.append(f"{condition.text} (ranks)")
-    return " and ".join(words) or "all rows"
-
-
-def place(v: Validation, subgroup: Subgroup) -> str:
+def place(subgroup: Subgroup) -> str:
     """Return a subgroup with its share of the rows."""
     if not subgroup.conditions:
         return "all rows"
-    return f"{where(v, subgroup)}, {numerals.percent(subgroup.share)} of rows"
+    return f"{subgroup.where}, {numerals.percent(subgroup.share)} of rows"
 
 
-def estimate(check: Check, subgroup: Subgroup, *, has_limits: bool = True) -> str:
-    """Return an estimate with its limits."""
-    values = subgroup.estimate, subgroup.low, subgroup.high
+def estimate(v: Validation, check: Check, subgroup: Subgroup) -> str:
+    """Return an estimate with its limits, which rows in doubt have not."""
+    value = subgroup.estimate
     is_share = check.unit == "share"
-    if not has_limits:
-        value = values[0]
+    if v.doubt:
         return numerals.percent(value, 1) if is_share else numerals.factor(value)
-    return (numerals.percent_interval if is_share else numerals.interval)(*values)
+    in_words = numerals.percent_interval if is_share else numerals.interval
+    return in_words(value, subgroup.low, subgroup.high)
 
 
 def line(v: Validation, check: Check, subgroup: Subgroup | None = None) -> Line:
@@ -124,8 +106,8 @@ def line(v: Validation, check: Check, subgroup: Subgroup | None = None) -> Line:
         return Line(mark, name, f"too few {unit(v)}", "", check.name)
     if check.kind == "bias" and result != "pass":
         name += ", too low" if subgroup.estimate > 0 else ", too high"
-    numbers = estimate(check, subgroup, has_limits=not v.doubt)
-    return Line(mark, name, place(v, subgroup), numbers, check.name)
+    numbers = estimate(v, check, subgroup)
+    return Line(mark, name, place(subgroup), numbers, check.name)
 
 
 def tables(v: Validation) -> list[Table]:
@@ -339,7 +321,7 @@ def _worst_fault(v: Validation) -> tuple[str, str]:
         sign = "low" if bias.subgroup.estimate > 0 else "high"
         others = {x.result for x in v.checks.values() if x.counts and x is not bias}
         calibrated = "; u is calibrated" if others == {"pass"} else ""
-        return "Biased", f"predictions are too {sign}{_for(v, bias)}{calibrated}"
+        return "Biased", f"predictions are too {sign}{_for(bias)}{calibrated}"
 
     # all rows first, then the subgroup that is farthest off
     worst = min(sizes or failing, key=lambda x: (x.kind != "calibration", _nearness(x)))
@@ -347,11 +329,11 @@ def _worst_fault(v: Validation) -> tuple[str, str]:
     value = worst.subgroup.estimate
     if worst.unit == "share":
         size = "few" if value < worst.ideal else "many"
-        return "Not calibrated", f"{nominal(v)} cover too {size} values{_for(v, worst)}"
+        return "Not calibrated", f"{nominal(v)} cover too {size} values{_for(worst)}"
     confident, size = CONFIDENT[value > worst.ideal]
     if not worst.subgroup.conditions:
         return "Not calibrated", f"{confident}, u is too {size} overall"
-    return "Not calibrated", f"{confident}{_for(v, worst)}"
+    return "Not calibrated", f"{confident}{_for(worst)}"
 
 
 def is_cause(bias: Check, sizes: Sequence[Check]) -> bool:
@@ -372,12 +354,12 @@ def is_cause(bias: Check, sizes: Sequence[Check]) -> bool:
     return True
 
 
-def _for(v: Validation, check: Check) -> str:
+def _for(check: Check) -> str:
     """Return the subgroup of a check as the end of a sentence."""
     s = check.subgroup
     if s is None or not s.conditions:
         return " overall"
-    return f" for {where(v, s)} ({numerals.percent(s.share)} of rows)"
+    return f" for {s.where} ({numerals.percent(s.share)} of rows)"
 
 
 def effect(change: Change) -> tuple[str, str]:
@@ -560,20 +542,26 @@ def _of_all_rows(v: Validation, name: str) -> str:
     check = v.checks.get(name)
     if check is None or check.all_rows is None:
         return ""
-    return estimate(check, check.all_rows, has_limits=not v.doubt)
+    return estimate(v, check, check.all_rows)
 
 
-def left_over(v: Validation) -> list[Table]:
-    """Return the lines that FAIL or are inconclusive."""
-    left = []
-    column = ""
-    for table in tables(v):
+def _shown_tables(v: Validation) -> list[Table]:
+    """Return all lines; after recalibration those that FAIL or are inconclusive."""
+    made = tables(v)
+    if v.change is None:
+        return made
+    left: list[Table] = []
+    for table in made:
         lines = tuple(x for x in table.lines if x.mark in ("FAIL", "?"))
-        column = column or table.column
         if lines:
-            left.append(Table(table.head, column, lines))
-            column = " "
+            left.append(Table(table.head, "" if left else made[0].column, lines))
     return left
+
+
+def _shown_statements(v: Validation) -> list[tuple[str, str]]:
+    """Return all statements; after recalibration those that no table has."""
+    is_after = v.change is not None
+    return [x for x in statements(v) if not is_after or x[0] in ("Bound", "Note")]
 
 
 # -- as text ---------------------------------------------------------------------------
@@ -598,22 +586,18 @@ def as_text(v: Validation, steps: Iterable[str], *, about_rows: bool = True) -> 
     if about_rows:
         lines.append(facts(v, "y_std"))
     lines.append("")
-    if v.change is None:
-        shown = tables(v)
-    else:
-        shown = left_over(v)
+    shown = _shown_tables(v)
+    if v.change is not None:
         lines.append(f"{'':<26}{'before':>26}{'after':>28}")
         for name, before, after in before_and_after(v):
             lines.append(f"{name:<26}{before:>26}{after:>28}".rstrip())
         lines += [""] if shown else []
     for table in shown:
-        lines += _in_columns(Line("", "", table.head, table.column.strip()), MARK)
+        lines += _in_columns(Line("", "", table.head, table.column), MARK)
         for each in table.lines:
             lines += _in_columns(each, MARK + NAME)
 
-    said = [(topic, words) for topic, words in statements(v)]
-    if v.change is not None:
-        said = [(topic, words) for topic, words in said if topic in ("Bound", "Note")]
+    said = _shown_statements(v)
     steps = list(steps)
     lines += [""] if said or steps else []
     for topic, words in said:
@@ -669,11 +653,11 @@ def as_html(v: Validation, steps: Iterable[str]) -> str:
     if v.change is not None:
         rows.append(_row("th", "", "", "before", "after"))
         rows += [_row("td", "", *row) for row in before_and_after(v)]
-    for table in tables(v) if v.change is None else left_over(v):
+    for table in _shown_tables(v):
         rows.append(_row("th", "", table.head, "", table.column))
         for x in table.lines:
             rows.append(_row("td", x.mark, x.name, x.where, x.numbers))
-    for topic, words in [*statements(v), *(("Next", step) for step in steps)]:
+    for topic, words in [*_shown_statements(v), *(("Next", step) for step in steps)]:
         paragraphs.append(f"<b>{topic}</b> {_html(words)}")
     first = 2 if v.change is None else 3
     texts = [f"<p>{words}</p>" for words in paragraphs]
@@ -745,7 +729,7 @@ def _found(v: Validation) -> str:
         if check.result != "FAIL" or check.unit != "" or s is None:
             continue
         if s.conditions and not is_same(v, check):
-            said.append(f"{_spelled(estimate(check, s))} for {place(v, s)}")
+            said.append(f"{_spelled(estimate(v, check, s))} for {place(s)}")
             break
     if covered := _of_all_rows(v, "coverage"):
         said.append(f"{nominal(v)} covered {_spelled(covered)}")

@@ -1,4 +1,4 @@
-"""Predictive distributions: what a truth, or an error, is likely to be, row by row.
+"""Predictive distributions of true values, or of errors, row by row.
 
 Each is a place and a scale times z, with bounds and without; of vectors, directions are
 uniform.
@@ -45,7 +45,7 @@ class Distributions:
 
     They are the `distributions` of :class:`sigmascale.Predictions`; of those that
     :meth:`sigmascale.Recalibrator.apply` returns, the recalibrated ones. They are
-    distributions of the truth, or of the error where predictions are not known. Of
+    distributions of true values, or of errors where predictions are not known. Of
     vectors they are those of points about the prediction, in all directions alike.
 
     Parameters
@@ -55,9 +55,9 @@ class Distributions:
     scale : array-like of shape (n,)
         Recalibrated standard uncertainties, positive.
     z : ZDistribution, optional
-        The distribution of (truth − location) / scale; normal if not given.
+        The distribution of (true value − location) / scale; normal if not given.
     bounds : pair of float or None, default (None, None)
-        What the truth cannot be below, and above. Quantiles, intervals and draws stay
+        What true values cannot be below, and above. Quantiles, intervals and draws stay
         within; CRPS and PIT are those of the censored distribution, which has the
         probability of what lies beyond a bound at the bound.
 
@@ -132,7 +132,7 @@ class Distributions:
 
     @classmethod
     def normal(cls, p: Predictions) -> Distributions:
-        """Return what raw uncertainties claim: normal errors, with u their spread.
+        """Return what raw uncertainties say: normal errors, with u their spread.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class Distributions:
             header = ["row", "mean", "std", *(f"{100 * p:g} %" for p in levels)]
             numbers = np.column_stack([shown.mean, shown.std, shown.quantile(levels)])
         else:
-            header = ["row", "radius that holds 50 %", "90 %"]
+            header = ["row", "radius of 50 %", "90 %"]
             numbers = np.column_stack([shown.radius(0.5), shown.radius(0.9)])
         lines = []
         for row, of_row in zip(rows, numbers, strict=True):
@@ -304,12 +304,12 @@ class Distributions:
         return np.asarray(quantiles if p.ndim else quantiles[:, 0])
 
     def interval(self, coverage: float = 0.9) -> Floats:
-        """Return the central limits that hold the truth with some probability.
+        """Return central prediction intervals.
 
         Parameters
         ----------
         coverage : float, default 0.9
-            The probability.
+            The nominal coverage.
 
         Returns
         -------
@@ -354,16 +354,16 @@ class Distributions:
         return np.asarray(1 - self.cdf(y))
 
     def pit(self, y: Any) -> Floats:
-        """Return the probability integral transform of truths: uniform, if all is well.
+        """Return the probability integral transform of true values; ideally uniform.
 
-        Where a value has a probability of its own, as errors of exactly 0 or truths at
+        Where a value has a probability of its own, as errors of exactly 0 or values at
         a bound have, it is the middle of the step. Of vectors it is the probability of
-        the ball that reaches the truth.
+        the ball that reaches the true value.
 
         Parameters
         ----------
         y : array-like of shape (n,) or (n, d)
-            The truth of each row.
+            The true value of each row.
 
         Returns
         -------
@@ -390,7 +390,7 @@ class Distributions:
         Parameters
         ----------
         y : array-like of shape (n,)
-            The truth of each row.
+            The true value of each row.
 
         Returns
         -------
@@ -438,12 +438,12 @@ class Distributions:
     # -- vectors -----------------------------------------------------------------------
 
     def radius(self, coverage: float = 0.9) -> Floats:
-        """Return the radius of the ball that holds the truth with some probability.
+        """Return the radii of prediction balls.
 
         Parameters
         ----------
         coverage : float, default 0.9
-            The probability.
+            The nominal coverage.
 
         Returns
         -------
@@ -462,14 +462,14 @@ class Distributions:
         return np.asarray(self.scale * np.sqrt(dim) * radii)
 
     def contains(self, y: Any, coverage: float = 0.9) -> Bools:
-        """Return whether the balls hold the truths.
+        """Return whether prediction balls contain the true values.
 
         Parameters
         ----------
         y : array-like of shape (n, d)
-            The truth of each row.
+            The true value of each row.
         coverage : float, default 0.9
-            The probability that a ball claims.
+            The nominal coverage of the balls.
 
         Returns
         -------
@@ -488,7 +488,7 @@ class Distributions:
         Parameters
         ----------
         y : array-like of shape (n, d)
-            The truth of each row.
+            The true value of each row.
 
         Returns
         -------
@@ -589,7 +589,7 @@ class Distributions:
         return values
 
     def _distance(self, y: Any) -> Floats:
-        """Return the distance of truths from predictions."""
+        """Return the distance of true values from predictions."""
         values = check_numbers(y, "y")
         if values.shape != self.location.shape:
             msg = (
@@ -632,7 +632,7 @@ def any_bound(bounds: Bounds) -> bool:
 
 
 def check_bounds(bounds: Any) -> Bounds:
-    """Return what a truth cannot be below and above; None where there is no bound."""
+    """Return what true values cannot be below and above; None without a bound."""
     if bounds is None:
         return None, None
     pair = tuple(bounds) if isinstance(bounds, (tuple, list)) else ()
@@ -644,7 +644,7 @@ def check_bounds(bounds: Any) -> Bounds:
     if not are_right or sorted(given) != given:
         msg = (
             "`bounds` must be a pair such as (0, None): the lowest and the highest "
-            f"value a truth can have, None without one; found {quoted(bounds)}."
+            f"true value, None without one; found {quoted(bounds)}."
         )
         raise InvalidInputError(msg)
     low, high = (None if bound is None else float(bound) for bound in pair)

@@ -1,11 +1,12 @@
 """Distributions that are stretched in each part of the rows, until intervals hold.
 
 The interval of a coverage c reaches from the median of a table of z-scores to two of
-its quantiles. How many times as far must it reach to hold the z-score of a row? That is
-the row's *stretch* at c. A part of the rows has a quantile of their stretches for each
-coverage: that which conformal prediction takes. A row belongs to several parts, one for
-each column that makes parts, and its interval takes the largest of theirs. Intervals of
-larger coverages hold those of smaller ones; together they are a distribution again.
+its quantiles. How many times as far must it reach to contain the z-score of a row? That
+is the row's *stretch* at c. A part of the rows has a quantile of their stretches for
+each coverage: that which conformal prediction takes. A row belongs to several parts,
+one for each column that makes parts, and its interval takes the largest of theirs.
+Intervals of larger coverages contain those of smaller ones; together they are a
+distribution again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -81,7 +82,7 @@ class Reaches:
         )
 
     def stretches(self, z: Floats, at: int) -> Floats:
-        """Return how many times as far an interval must reach to hold each z-score."""
+        """Return how many times as far intervals must reach to contain each z-score."""
         off = z - self.median
         reach = np.where(off < 0, self.below[at], self.above[at])
         return np.asarray(np.abs(off) / reach)
@@ -98,7 +99,7 @@ def _widened(reach: Floats, outermost: float) -> Floats:
 @stored(n_rows=index, stretches=floats)
 @dataclass(frozen=True, eq=False)
 class Part:
-    """How far intervals must be stretched to hold their share of the rows of a part.
+    """How far intervals must be stretched to contain their share of a part's rows.
 
     Attributes
     ----------
@@ -125,17 +126,11 @@ class Part:
         refuse_if(not fit, "a part must have a stretch for each coverage that it tells")
         refuse_if((self.stretches < 0).any(), "stretches must be at least 0")
 
-    def of_all_coverages(self) -> Floats:
-        """Return the stretch of each coverage; infinite beyond what rows tell."""
-        stretches = np.full(STRETCHED_COVERAGES.size, math.inf)
-        stretches[: self.stretches.size] = self.stretches
-        return stretches
-
 
 def quantile_of_stretches(
     stretches: Floats, weights: Floats | None, coverage: float, *, held_out: bool
 ) -> float:
-    """Return the stretch that holds a share of rows, which conformal prediction takes.
+    """Return the conformal quantile of stretches: that which contains a share of rows.
 
     It is infinite if rows were held out and are too few to tell.
     """
@@ -240,12 +235,14 @@ class Parts:
 
     @cached_property
     def _stretches(self) -> list[Floats]:
-        """Of each axis, the stretches of its codes, a row for each."""
-        stretches = []
+        """Of each axis, stretches[code, coverage]; infinite beyond what rows tell."""
+        of_axes = []
         for of_axis in self.parts:
-            of_codes = [part.of_all_coverages() for part in of_axis]
-            stretches.append(np.array(of_codes))
-        return stretches
+            stretches = np.full((len(of_axis), STRETCHED_COVERAGES.size), math.inf)
+            for of_code, part in zip(stretches, of_axis, strict=True):
+                of_code[: part.stretches.size] = part.stretches
+            of_axes.append(stretches)
+        return of_axes
 
     def stretched(
         self, z: ZDistribution, scale: Floats, rows: Predictions
@@ -256,7 +253,7 @@ class Parts:
         of the scale.
         """
         bin_of_row = z.codes(scale)
-        codes_of_axes = [codes_along(axis, rows) for axis in self.axes]
+        codes_of_axes = [axis.codes_of(rows) for axis in self.axes]
         set_of_row, first_rows = distinct_rows([bin_of_row, *codes_of_axes])
         reaches = [Reaches.of(table, are_radii=z.dim is not None) for table in z.tables]
 
@@ -282,7 +279,7 @@ class Parts:
         self, reaches: Reaches, stretch: Floats, dim: int | None
     ) -> QuantileTable:
         """Return a table whose intervals reach so many times as far."""
-        # the interval of a coverage holds those of smaller ones
+        # the interval of a coverage contains those of smaller ones
         is_told = slice(None, int(np.isfinite(stretch).sum()))
         coverage = STRETCHED_COVERAGES[is_told]
         below = np.maximum.accumulate(stretch[is_told] * reaches.below[is_told])
@@ -375,7 +372,7 @@ def _members(axis: Axis, rows: Predictions, *, held_out: bool) -> list[Ints]:
     Of a part without rows nothing is known: where rows are held out, which have a
     guarantee, it has none, and else those of all parts stand for it.
     """
-    code_of_row = codes_along(axis, rows)
+    code_of_row = axis.codes_of(rows)
     members = []
     for code in range(axis.n_codes):
         rows_of_code = np.flatnonzero(code_of_row == code)
@@ -383,14 +380,6 @@ def _members(axis: Axis, rows: Predictions, *, held_out: bool) -> list[Ints]:
             rows_of_code = np.arange(rows.n_rows)
         members.append(rows_of_code)
     return members
-
-
-def codes_along(axis: Axis, rows: Predictions) -> Ints:
-    """Return which part along an axis each row is in."""
-    columns: list[Any] = list(rows.columns)
-    if axis.labels is not None:
-        columns[axis.column] = rows.labels(axis.column)
-    return np.asarray(axis.codes(columns))
 
 
 def distinct_rows(codes: Sequence[Ints]) -> tuple[Ints, Ints]:

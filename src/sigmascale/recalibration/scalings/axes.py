@@ -7,12 +7,11 @@ differ, as in a CSV file, falls into the same bin.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..._support.checks import Floats, Ints, rounded
+from ..._support.checks import Floats, rounded
 from ..._support.notices import warn
 from ..._support.text import quoted
 from ..._support.weighting import WeightLine, weights_of
@@ -22,15 +21,6 @@ from ...predictions.predictions import Predictions
 from ..additive import Axis, between, quantile_edges
 
 U = 0  # the column of the uncertainty
-
-
-def codes_of(axes: Sequence[Axis], rows: Predictions) -> list[Ints]:
-    """Return the codes of rows along each axis."""
-    columns: list[Any] = list(rows.columns)
-    for axis in axes:
-        if axis.labels is not None:  # numbers may be taken as labels, too
-            columns[axis.column] = rows.labels(axis.column)
-    return [axis.codes(columns) for axis in axes]
 
 
 # -- bins of equal size, as in the paper -----------------------------------------------

@@ -6,6 +6,7 @@ those that are best by another loss of the paper are searched for from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
@@ -18,13 +19,12 @@ from ..._support.weighting import ones_if_none
 from ...exceptions import FewerBinsWarning, InvalidInputError
 from ...predictions.predictions import Predictions
 from ..additive import Additive, Axis, Table
-from .axes import codes_of, equal_size_axis
+from .axes import equal_size_axis
 from .factors import best_factors
 from .scaling import Learned, Scaling
 
 Key = int | str
 Loss = Literal["nll", "consistency", "adaptivity", "total"]
-SUMMED_AT_A_TIME = 2**16  # rows that are summed at a time
 
 
 class TemperatureScaling(Scaling):
@@ -44,7 +44,7 @@ class TemperatureScaling(Scaling):
 
     def learn(self, rows: Predictions) -> Learned:
         """Return what is learned of rows; see :class:`Scaling`."""
-        return Learned(Additive(constant=_log_factor(rows.mean(rows.z2))))
+        return Learned(Additive(constant=0.5 * float(np.log(rows.mean(rows.z2)))))
 
 
 class BinwiseScaling(Scaling):
@@ -57,10 +57,9 @@ class BinwiseScaling(Scaling):
     n_bins : int or pair of int, default 40
         Number of equal-size bins of numbers. Fewer, with a warning, if rows or distinct
         values do not suffice.
-    by : "u", name of a feature, pair of these, or None, default "u"
+    by : "u", name of a feature, or pair of these, default "u"
         What is binned. The uncertainty targets consistency, a feature adaptivity. Each
-        label of a category is a bin (stratified scaling); a pair makes joint cells;
-        None is one bin.
+        label of a category is a bin (stratified scaling); a pair makes joint cells.
     prior_rows : int, default 30
         A bin with fewer rows is filled up to this number by rows of the average <Z²>: a
         factor from a handful of rows is mostly noise. 0 gives every bin its own factor.
@@ -115,7 +114,7 @@ class BinwiseScaling(Scaling):
         self,
         n_bins: int | tuple[int, int] = 40,
         *,
-        by: Key | tuple[Key, Key] | None = "u",
+        by: Key | tuple[Key, Key] = "u",
         prior_rows: int = 30,
         loss: Loss = "nll",
         n_score_bins: int | None = None,
@@ -138,11 +137,16 @@ class BinwiseScaling(Scaling):
         factors = self._closed_form(rows, n, sum_z2, prior_rows)
         if loss != "nll":
             is_free = (sum_z2 > 0) & (n >= prior_rows)
-            factors = self._best(rows, axes, factors, is_free)
-
-        # as a table, or as one number
-        if not axes:
-            return Learned(Additive(constant=float(factors)))
+            best = best_factors(
+                rows,
+                _cells_of(rows, axes),
+                factors.ravel(),
+                is_free.ravel(),
+                loss=loss,
+                n_score_bins=self.n_score_bins,
+                ties=self.ties,
+            )
+            factors = best.reshape(factors.shape)
         table = Table.of(range(len(axes)), factors)
         return Learned(Additive(axes=tuple(axes), tables=(table,)))
 
@@ -151,8 +155,6 @@ class BinwiseScaling(Scaling):
     ) -> Floats:
         """Return the logarithms of factors of bins that are best by the likelihood."""
         average = sum_z2.sum() / n.sum()
-        if not n.ndim:
-            return np.asarray(_log_factor(average))
         self._warn_of_thin_bins(rows, n, prior_rows)
 
         # <Z²> of each bin; errors that are all 0 say nothing of a factor
@@ -161,32 +163,16 @@ class BinwiseScaling(Scaling):
         n_added = np.maximum(0, prior_rows - n)
         shrunk = np.full(n.shape, average)
         np.divide(n * z2 + n_added * average, n + n_added, out=shrunk, where=n > 0)
-        return np.asarray(_log_factor(shrunk))
-
-    def _best(
-        self, rows: Predictions, axes: Sequence[Axis], start: Floats, is_free: Any
-    ) -> Floats:
-        """Return the logarithms of factors that are best by another loss."""
-        factors = best_factors(
-            rows,
-            _cells_of(rows, axes),
-            start.ravel(),
-            is_free.ravel(),
-            loss=self.loss,
-            n_score_bins=self.n_score_bins,
-            ties=self.ties,
-        )
-        return factors.reshape(start.shape)
+        return np.asarray(0.5 * np.log(shrunk))
 
     def _axes(self, rows: Predictions) -> list[Axis]:
         """Return the axes of the columns to be binned."""
         # the columns
-        by: Any = () if self.by is None else self.by
-        keys = by if isinstance(by, (tuple, list)) else (by,)
+        keys: Any = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
         columns = [rows.position(key) for key in keys]
-        if len(columns) > 2 or len(set(columns)) < len(columns):
+        if not 1 <= len(set(columns)) == len(columns) <= 2:
             msg = (
-                "`by` must be a column, a pair of different columns, or None; found "
+                "`by` must be a column, or a pair of different columns; found "
                 f"{quoted(self.by)}."
             )
             raise InvalidInputError(msg)
@@ -224,30 +210,19 @@ class BinwiseScaling(Scaling):
         )
 
 
-def _log_factor(z2: Any) -> Any:
-    """Return the logarithm of the factor of u that makes <Z²> 1: ln sqrt(<Z²>)."""
-    return 0.5 * np.log(z2) if np.ndim(z2) else 0.5 * float(np.log(z2))
-
-
 def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
     """Return the weights, and the weighted sums of z², of each joint bin of axes."""
     shape = tuple(axis.n_codes for axis in axes)
-    n_cells = int(np.prod(shape))
-    n = np.zeros(n_cells)
-    sum_z2 = np.zeros(n_cells)
-    rows = rows._with(groups=None, recalibrated=None)  # which are not needed
-    for start in range(0, rows.n_rows, SUMMED_AT_A_TIME):
-        part = rows.take(slice(start, start + SUMMED_AT_A_TIME))
-        cell = _cells_of(part, axes)
-        weights = ones_if_none(part.weights, part.n_rows)
-        n += np.bincount(cell, weights, n_cells)
-        sum_z2 += np.bincount(cell, weights * part.z2, n_cells)
+    cell = _cells_of(rows, axes)
+    weights = ones_if_none(rows.weights, rows.n_rows)
+    n: Any = np.bincount(cell, weights, math.prod(shape))
+    sum_z2: Any = np.bincount(cell, weights * rows.z2, math.prod(shape))
     return n.reshape(shape), sum_z2.reshape(shape)
 
 
 def _cells_of(rows: Predictions, axes: Sequence[Axis]) -> Ints:
     """Return the joint bin of each row."""
     cell = np.zeros(rows.n_rows, dtype=np.int64)
-    for axis, code in zip(axes, codes_of(axes, rows), strict=True):
-        cell = cell * axis.n_codes + code
+    for axis in axes:
+        cell = cell * axis.n_codes + axis.codes_of(rows)
     return cell

@@ -21,7 +21,7 @@ from ...exceptions import InvalidInputError
 from ...predictions.predictions import Predictions
 from ..additive import Additive, Axis, Base, Table, merged, trimmed
 from ..folds import make_folds, standard_error
-from .axes import codes_of, quantile_axes
+from .axes import quantile_axes
 from .linear import linear_base
 from .outlier_caps import LEAST_RATIO, largest_counted
 from .power import line_or_power
@@ -128,7 +128,8 @@ class BoostedScaling(Scaling):
 
         # the logarithm of their mean, as a function of all columns
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=self.MOST_LABELS)
-        codes: Any = np.column_stack(codes_of(axes, rows)).astype(np.int16)
+        codes: Any = np.column_stack([axis.codes_of(rows) for axis in axes])
+        codes = codes.astype(np.int16)
         cap = largest_counted(ratio, weights)
         learn = partial(
             boost, y=ratio, fold=fold, weights=weights, loss="gamma", cap=cap, **options

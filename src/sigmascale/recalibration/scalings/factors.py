@@ -166,13 +166,8 @@ class FactorLoss:
 
     def __call__(self, s: Floats) -> float:
         """Return the loss."""
-        factors_of_z2 = np.exp(-2 * s)
-        loss = _size_of_logs(self.average[None] @ factors_of_z2)
-        for added in self.features:
-            loss += _size_of_logs(added @ factors_of_z2)
-        if self.scaled is not None:
-            loss += _size_of_logs(self.scaled.zms(self.scaled.order(s), s))
-        return float(loss)
+        residuals, _, weights = self.residuals(s)
+        return float(weights @ np.abs(residuals))
 
     def along(self, order: Ints, s: Floats, cell: int, values: Floats) -> Any:
         """Return the loss if one factor had other values, and ln <Z²> of all rows.
@@ -193,7 +188,7 @@ class FactorLoss:
         return loss, log_zms
 
 
-def _size_of_logs(zms: Floats, log_of_all: Any = 0.0) -> Any:
+def _size_of_logs(zms: Floats, log_of_all: Any) -> Any:
     """Return the mean of |ln <Z²> − that of all rows| over the last axis."""
     with np.errstate(divide="ignore"):
         return np.abs(np.log(zms) - np.asarray(log_of_all)[..., None]).mean(axis=-1)
@@ -304,12 +299,6 @@ class ScaledUncertainties:
         """Return the rows in the order of the scaled u."""
         # whole numbers
         return np.argsort(_steps(self.log_u + s[self.cells]), kind="stable")
-
-    def zms(self, order: Ints, s: Floats) -> Floats:
-        """Return <Z²> of each score bin."""
-        z2 = (self.z2 * np.exp(-2 * s)[self.cells])[order]
-        ahead = self._ahead(order)
-        return np.asarray(np.diff(self._up_to(self.cuts, ahead, z2)) / self.sizes)
 
     def added_by_cells(self, s: Floats) -> Floats:
         """Return what each cell adds to <Z²> of each score bin, before scaling."""

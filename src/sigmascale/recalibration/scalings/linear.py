@@ -27,10 +27,11 @@ CLEARLY = 2.0
 class LinearScaling(Scaling):
     """Rescale u to sqrt(a² u² ± b²), with a and b of maximum likelihood.
 
-    The factor `a` mends a wrong scale, and `b` uncertainties that are too small where
-    they are smallest. Where these are plainly too large, because u has a part that
-    errors do not have, b² is subtracted; what is left of the smallest uncertainties is
-    bounded from below. Two numbers can be learned from a few dozen rows.
+    The factor `a` corrects a wrong scale, and `b` uncertainties that are too small
+    where they are smallest. Where these are too large by more than chance, because u
+    has a part that errors do not have, b² is subtracted; what is left of the smallest
+    uncertainties is bounded from below. Two numbers can be learned from a few dozen
+    rows.
 
     Parameters
     ----------

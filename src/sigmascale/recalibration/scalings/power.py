@@ -1,4 +1,4 @@
-"""A power of u beside the line: where large u tell more, or less, than they say."""
+"""A power of u times the line: where large u tell more, or less, than they say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..._support.checks import Floats, Ints
 from ..._support.weighting import mean_of, weights_of
 from ...predictions.predictions import Predictions
 from ..additive import Base
-from ..folds import fold_numbers, simplest
+from ..folds import by_fold, simplest
 from .outlier_caps import largest_counted
 
 NO_WIDTH = 1e-6  # of ln u: all uncertainties are equal
@@ -26,7 +26,7 @@ def line_or_power(rows: Predictions, line: Base, z2: Floats, fold: Ints) -> Base
 
     Where u tells large errors from small ones better, or worse, than in proportion, one
     number says what trees would say in many steps, and says it of the largest u, too,
-    of which there are too few for a leaf. It is learned from z² up to a cap, and judged
+    of which there are too few for a leaf. It is learned from z² up to a cap, and tested
     by all of z²: a few enormous errors decide for the line.
 
     Parameters
@@ -52,12 +52,11 @@ def line_or_power(rows: Predictions, line: Base, z2: Floats, fold: Ints) -> Base
 
     # the logarithm of the variance that the power adds, of rows out of fold
     log_out = np.zeros(t.size)
-    for k in fold_numbers(fold):
-        seen = np.flatnonzero(fold != k)
+    for seen, unseen in by_fold(fold):
         if not counted[seen].any():
             return line
         q = _best_power(t[seen], counted[seen], weights_of(weights, seen))
-        log_out[fold == k] = q * t[fold == k]
+        log_out[unseen] = q * t[unseen]
 
     # all of z² decides
     losses = {

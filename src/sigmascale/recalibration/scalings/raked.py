@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,10 +21,12 @@ from ...exceptions import DegenerateFitWarning
 from ...predictions.predictions import Predictions
 from ..additive import Additive, Base, Table, trimmed
 from ..folds import fold_numbers, make_folds
-from .axes import codes_of, quantile_axes
+from .axes import quantile_axes
 from .linear import linear_base
 from .outlier_caps import LEAST_RATIO, largest_counted, largest_ratio
 from .scaling import Learned, Scaling
+
+GAIN_PRIOR = 20.0  # rows, by which factors shrink that tell how much a column gains
 
 
 class RakedScaling(Scaling):
@@ -105,7 +106,7 @@ class RakedScaling(Scaling):
         axes = quantile_axes(rows, n_bins, least_rows=10, most_labels=1000)
         n = ones_if_none(weights, z2.size)
         cells = _CodedRows(
-            codes=np.column_stack(codes_of(axes, rows)),
+            codes=np.column_stack([axis.codes_of(rows) for axis in axes]),
             sizes=[axis.n_codes for axis in axes],
             n=n,
             z2=n * np.minimum(z2, cap),
@@ -125,7 +126,7 @@ class RakedScaling(Scaling):
     def _prior_rows(self, folds: _RakedFolds) -> tuple[float, list[float]]:
         """Return the prior rows of all rows, and those without each of the folds.
 
-        Rows of a fold are judged with those that are best for the others, or choosing
+        Rows of a fold are tested with those that are best for the others, or choosing
         would flatter them.
         """
         if self.prior_rows is not None:
@@ -142,10 +143,10 @@ class RakedScaling(Scaling):
 
         # of equals, min takes the first: the one that shrinks most
         best = min(self.GRID, key=lambda k: sums[k].deviance())
-        best_without = [
-            min(self.GRID, key=partial(_deviance_without, sums, fold))
-            for fold in range(folds.n_folds)
-        ]
+        best_without = []
+        for fold in range(folds.n_folds):
+            deviances = [sums[k].deviance(without=fold) for k in self.GRID]
+            best_without.append(self.GRID[int(np.argmin(deviances))])
         return best, best_without
 
 
@@ -174,13 +175,6 @@ class _FoldSums:
         mean_ratio = self.z2_left[counted].sum() / n
         mean_log_factor = self.log_factor[counted].sum() / n
         return float(np.log(mean_ratio) + mean_log_factor)
-
-
-def _deviance_without(
-    sums: dict[float, _FoldSums], fold: int, prior_rows: float
-) -> float:
-    """Return the deviance of some prior rows over all folds but one."""
-    return sums[prior_rows].deviance(without=fold)
 
 
 @dataclass(frozen=True)
@@ -227,11 +221,11 @@ class _CodedRows:
         least = np.sort(gains)[-RakedScaling.MOST_VARIABLES]
         return [variable for variable in variables if gains[variable] >= least]
 
-    def _gain(self, variable: int, prior_rows: float = 20.0) -> float:
+    def _gain(self, variable: int) -> float:
         """Return the likelihood that the shrunk factors of one variable gain."""
         n = self.sums(variable, self.n)
         v = self.sums(variable, self.z2) / (self.z2.sum() / self.n.sum())
-        log_factor = np.log((v + prior_rows) / (n + prior_rows))
+        log_factor = np.log((v + GAIN_PRIOR) / (n + GAIN_PRIOR))
         return -float(np.sum(v * np.expm1(-log_factor) + n * log_factor))
 
     def rake(
@@ -310,7 +304,7 @@ def _factors_of_bins(sums: Floats, n: Floats, prior_rows: float) -> Floats:
 
 
 class _RakedFolds:
-    """Raking of all folds but one, judged by the rows of that one, for each fold."""
+    """Raking of all folds but one, tested by the rows of that one, for each fold."""
 
     def __init__(self, cells: _CodedRows, fold: Ints) -> None:
         self.cells = cells

@@ -6,7 +6,7 @@ trees is a sum of tables, one for each set of columns that some leaf depends on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -47,8 +47,6 @@ class Boosted:
         The constant.
     out_of_fold : array of shape (n,)
         What the booster that has not seen a row says of it.
-    n_trees : int
-        Trees of each booster; none where they gain less than half a standard error.
     losses : array of shape (n,)
         The loss of each row by that.
     """
@@ -56,7 +54,6 @@ class Boosted:
     tables: tuple[Table, ...]
     constant: float
     out_of_fold: Floats
-    n_trees: int
     losses: Floats
 
 
@@ -108,9 +105,15 @@ def boost(
         "early_stopping": False,
         "warm_start": True,
     }
-    losses = _squared_losses(y, cap)
-    if loss == "gamma":
-        losses = _gamma_losses(y, cap, weights)
+
+    def losses(out: Floats) -> Floats:
+        """Return the loss of each row; the average of ratios is set at the end."""
+        if loss == "squared_error":
+            return np.minimum((y - out) ** 2, cap**2)
+        # the gamma deviance with the best constant
+        r = y * np.exp(-out)
+        level = mean_of(np.minimum(r, cap), weights)
+        return np.asarray(slowly_beyond(r / level, cap) + out + np.log(level))
 
     # no trees, before which others must come
     nothing = np.zeros(y.size)
@@ -150,11 +153,11 @@ def boost(
     mean_gain = mean_of(gain, weights)
     spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
     if not n_best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
-        return Boosted((), 0.0, nothing, 0, losses_of_nothing)
+        return Boosted((), 0.0, nothing, losses_of_nothing)
     tables, constant = _tables_of(boosters, n_best)
     with _threads().limit(limits=1, user_api="openmp"):
         _compare(boosters, n_best, tables, constant, codes)
-    return Boosted(tables, constant, best_out, n_best, best_losses)
+    return Boosted(tables, constant, best_out, best_losses)
 
 
 class _Growers:
@@ -165,7 +168,13 @@ class _Growers:
     """
 
     def __init__(self, n_boosters: int, n_rows: int) -> None:
-        n_threads = 1 if n_rows < ROWS_FOR_THREADS else _number_of_threads()
+        n_threads = 1
+        if n_rows >= ROWS_FOR_THREADS:
+            from joblib import cpu_count
+
+            openmp = _threads().select(user_api="openmp").info()
+            numbers = [library["num_threads"] for library in openmp]
+            n_threads = min([cpu_count(), *numbers])
         self.n_workers = max(1, min(n_boosters, n_threads))
         self.n_each = 1  # threads of OpenMP
         if n_rows >= ROWS_FOR_OPENMP:
@@ -194,14 +203,6 @@ class _Growers:
         if self._pool is None:
             return [grow(booster) for booster in boosters]
         return list(self._pool.map(grow, boosters))
-
-
-def _number_of_threads() -> int:
-    """Return how many threads scikit-learn may use."""
-    from joblib import cpu_count
-
-    openmp = _threads().select(user_api="openmp").info()
-    return int(min([cpu_count(), *(library["num_threads"] for library in openmp)]))
 
 
 @cache
@@ -245,27 +246,6 @@ def _growing_booster() -> Any:
             return self._kept_sums  # to which `fit` adds each new tree in place
 
     return GrowingBooster
-
-
-def _gamma_losses(
-    y: Floats, cap: float, weights: Floats | None
-) -> Callable[[Floats], Floats]:
-    """Return the gamma deviance of each row, with the best constant.
-
-    The average is set once, at the end.
-    """
-
-    def losses(out: Floats) -> Floats:
-        r = y * np.exp(-out)
-        level = mean_of(np.minimum(r, cap), weights)
-        return np.asarray(slowly_beyond(r / level, cap) + out + np.log(level))
-
-    return losses
-
-
-def _squared_losses(y: Floats, cap: float) -> Callable[[Floats], Floats]:
-    """Return the squared difference of each row, up to a cap."""
-    return lambda out: np.minimum((y - out) ** 2, cap**2)
 
 
 class _Booster:
@@ -337,11 +317,6 @@ class _Booster:
     def start(self) -> float:
         """What is said of every row before the first tree."""
         return float(np.ravel(self.model._baseline_prediction)[0])
-
-    def staged(self, X: Floats) -> Iterator[Floats]:
-        """Yield what 1, 2, ... trees say of rows."""
-        for predicted in self.model.staged_predict(X):
-            yield np.log(predicted) if self.is_log else predicted
 
 
 def _ranked(
@@ -457,8 +432,10 @@ def _compare(
     rows = codes[np.linspace(0, len(codes) - 1, N_COMPARED).astype(np.int64)]
     by_boosters = np.zeros(N_COMPARED)
     for booster in boosters:
-        *_, of_all_trees = islice(booster.staged(booster.columns(rows)), n_trees)
-        by_boosters += of_all_trees / len(boosters)
+        stages = booster.model.staged_predict(booster.columns(rows))
+        predicted = next(islice(stages, n_trees - 1, None))
+        by_boosters += np.log(predicted) if booster.is_log else predicted
+    by_boosters /= len(boosters)
     by_tables = constant + table_sum(tables, rows)
     if not np.allclose(by_tables, by_boosters, rtol=1e-6, atol=1e-6):
         import sklearn

@@ -51,11 +51,11 @@ class Bias(Question):
     @property
     def influence(self) -> Floats:
         """The z-scores."""
-        return self.values.z
+        return self.values.rows.z
 
     @cached_property
     def _mean(self) -> Mean:
-        return Mean.of(self.values.z, self.values.groups, self.values.rows.weights)
+        return Mean.of(self.values.rows.z, self.values.groups, self.values.rows.weights)
 
     def _all_rows(self, level: float) -> AllRows:
         """Return ⟨z⟩ with Student's t."""
@@ -76,7 +76,7 @@ class BiasEstimates(Estimates):
 
     def __init__(self, question: Bias, regions: Regions) -> None:
         values = question.values
-        z, w = values.z, values.w
+        z, w = values.rows.z, values.w
         self.regions = regions
         self.off = regions.means(z)
         mean = float(np.average(z, weights=w))

@@ -150,10 +150,8 @@ class CoverageEstimates(Estimates):
         question = self.question
         t = student_t(self.regions, level, is_moderated=is_moderated)
         low_shift, high_shift = (question.per_shift * x for x in self.shifts.limits(t))
-        d = self.difference
         whole = question.all_rows(level)
-        low = whole.off + d - np.hypot(d - low_shift, whole.down)
-        high = whole.off + d + np.hypot(high_shift - d, whole.up)
+        low, high = whole.plus(self.difference, low_shift, high_shift)
 
         far = np.maximum(-low, high)  # a few rows, all covered, tell no factor
         own_low, own_high = self.off, self.off

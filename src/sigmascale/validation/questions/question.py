@@ -25,6 +25,17 @@ class AllRows:
     down: Floats
     up: Floats
 
+    def plus(self, d: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Return limits of rows that differ by d, which has limits of its own.
+
+        Distances of both add up as squares: G. Y. Zou and A. Donner, Stat. Med. 27,
+        1693 (2008), doi:10.1002/sim.3095.
+        """
+        return (
+            self.off + d - np.hypot(d - low, self.down),
+            self.off + d + np.hypot(high - d, self.up),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:

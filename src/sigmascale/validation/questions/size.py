@@ -80,7 +80,7 @@ class SizeOfU(Question):
             return False
         top = np.argpartition(values.z2, -k)[-k:]
         holds = values.z2[top].sum() > TOP_HOLDS * values.z2.sum()
-        return bool(holds and abs(np.sign(values.z[top]).sum()) >= ONE_SIGN * k)
+        return bool(holds and abs(np.sign(values.rows.z[top]).sum()) >= ONE_SIGN * k)
 
     @cached_property
     def _profile(self) -> tuple[Floats, Floats, Floats]:
@@ -153,10 +153,8 @@ class SizeEstimates(Estimates):
         """Return limits of ln RMS z."""
         t = student_t(self.regions, level, is_moderated=is_moderated)
         low_shift, high_shift = self.shifts.limits(t)
-        d = self.shifts.d
         whole = self.question.all_rows(level)
-        low = whole.off + d - np.hypot(d - low_shift, whole.down)
-        high = whole.off + d + np.hypot(high_shift - d, whole.up)
+        low, high = whole.plus(self.shifts.d, low_shift, high_shift)
 
         own = abc_limits(1.0, self.mean, self.second, self.third, t)
         own_low, own_high = (
