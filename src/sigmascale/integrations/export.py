@@ -42,8 +42,8 @@ def to_onnx(
     ones NaN; labels are strings, missing ones empty. Outputs have the names that
     :func:`sigmascale.frames.apply` gives to columns: "u_recalibrated";
     "y_pred_recalibrated", if the recalibrator knows a bias; "u_recalibrated_q0.05" and
-    so on for quantiles of the truth; "u_recalibrated_low" and "u_recalibrated_high" for
-    an interval, or for vectors "u_recalibrated_radius". The graph is what the
+    so on for quantiles of true values; "u_recalibrated_low" and "u_recalibrated_high"
+    for an interval, or for vectors "u_recalibrated_radius". The graph is what the
     evaluator does with arrays of ndonnx, which has to be installed.
 
     Parameters
@@ -93,6 +93,7 @@ def to_onnx(
 
     # the recalibrated uncertainty
     library = Library(ndx, {})
+    xp = library.xp
     scale = recalibrator.scale_.evaluate(columns, library)
     name_of_u = f"{names[0]}_recalibrated"
     outputs = {name_of_u: scale}
@@ -103,8 +104,9 @@ def to_onnx(
     levels: dict[str, float] = {}
     if quantiles:
         levels = {f"{name_of_u}_q{p:g}": float(p) for p in check_levels(quantiles)}
-    if coverage is not None and not is_vector:
+    if coverage is not None:
         coverage = check_coverage(coverage)
+    if coverage is not None and not is_vector:
         levels[f"{name_of_u}_low"] = (1 - coverage) / 2
         levels[f"{name_of_u}_high"] = (1 + coverage) / 2
     if levels and is_vector:
@@ -116,9 +118,9 @@ def to_onnx(
     if recalibrator.shape_kept_:
         if levels:
             msg = (
-                "`quantiles` and `interval` of rows that keep their shapes leave "
-                "through these, which no graph knows. Export uncertainties alone, and "
-                "take limits from `apply`, or fit with shape=False."
+                "`quantiles` and `coverage` need the shapes of rows, which an ONNX "
+                "graph does not have. Export uncertainties alone, and take limits from "
+                "`apply`, or fit with shape=False."
             )
             raise InvalidInputError(msg, "shapes-of-rows")
         bias = None  # which moves rows along their shapes
@@ -129,15 +131,24 @@ def to_onnx(
         centre = centre + bias.evaluate(columns, library)
         outputs[f"{Y_PRED}_recalibrated"] = centre
 
-    # quantiles of the truth, and the radius of a ball
-    graph_of_z = _GraphOfZ.of(recalibrator, columns, scale, library)
+    # quantiles of true values, and the radius of a ball
+    parts = recalibrator.parts_
+    graph_of_z = _GraphOfZ(
+        z=z,
+        parts=parts,
+        table=xp.searchsorted(xp.asarray(z.edges), scale, side="right"),
+        codes=[]
+        if parts is None
+        else [axis.codes(columns, library) for axis in parts.axes],
+        library=library,
+    )
     bounds = check_bounds(recalibrator.bounds)
     for name, level in levels.items():
         quantile = centre + scale * graph_of_z.quantile(level)
         is_bounded = any_bound(bounds)
         outputs[name] = ndx.clip(quantile, *bounds) if is_bounded else quantile
     if coverage is not None and z.dim is not None:
-        radius = graph_of_z.quantile(check_coverage(coverage))
+        radius = graph_of_z.quantile(coverage)
         outputs[f"{name_of_u}_radius"] = scale * float(np.sqrt(z.dim)) * radius
 
     model = ndx.build(inputs, outputs)
@@ -168,23 +179,6 @@ class _GraphOfZ:
     table: Array
     codes: list[Array]
     library: Library
-
-    @classmethod
-    def of(
-        cls,
-        recalibrator: Recalibrator,
-        columns: list[Any],
-        scale: Array,
-        library: Library,
-    ) -> _GraphOfZ:
-        """Return the graph for rows of some columns, and their scale."""
-        z = recalibrator.distribution_
-        parts = recalibrator.parts_
-        xp = library.xp
-        table = xp.searchsorted(xp.asarray(z.edges), scale, side="right")
-        axes = () if parts is None else parts.axes
-        codes = [axis.codes(columns, library) for axis in axes]
-        return cls(z, parts, table, codes, library)
 
     def quantile(self, level: float) -> Array:
         """Return a quantile of z, or of radii, for each row.

@@ -1,7 +1,7 @@
 """Molecular dynamics with honest forces: an ASE calculator around a committee.
 
-The mean of the committee drives the atoms. Its spread, recalibrated, says how far each
-force may be off; where that is too far, the run stops, or goes on and says so.
+The mean of the committee drives the atoms. Its standard deviation, recalibrated, gives
+each force a radius; where one is too large, the run stops, or goes on and says so.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ with needed_for("sigmascale.integrations.forces"):
 __all__ = ["Event", "HonestCalculator"]
 
 SPECIES = "species"
-STATE = "honest_state"  # of the run before a structure was judged, in `atoms.info`
+STATE = "honest_state"  # of the run before a structure was evaluated, in `atoms.info`
 # What is written beside atoms: in `atoms.arrays`,
 RADIUS = "force_radius"
 STD = "force_std"
@@ -321,12 +321,12 @@ class _Novelty:
 
 
 class HonestCalculator(Calculator):
-    """Calculate forces whose error bars hold, and say where they become too wide.
+    """Calculate forces with recalibrated uncertainties, and report large ones.
 
-    The mean of a committee drives the atoms. Its spread, recalibrated, gives each force
-    a ball that holds the true one; the radii are written beside the atoms. Where the
-    largest exceeds a threshold, or where the run leaves what was calibrated, it stops,
-    is logged, or calls a function of yours.
+    The mean of a committee drives the atoms. Its standard deviation, recalibrated,
+    gives each force a ball that contains the true one; the radii are written beside the
+    atoms. Where the largest exceeds a threshold, or where the run leaves what was
+    calibrated, it stops, is logged, or calls a function of yours.
 
     Parameters
     ----------
@@ -335,9 +335,9 @@ class HonestCalculator(Calculator):
     recalibrator : Recalibrator or path
         Fitted to forces, such as those of :meth:`sigmascale.Predictions.from_atoms`.
     coverage : float, optional
-        The probability with which each ball holds the true force. By default
-        1 − 0.05/n, at which all balls of n atoms hold together with a probability of at
-        least 0.95: the level of the worst atom.
+        The probability with which each ball contains the true force. By default
+        1 − 0.05/n, at which all balls of n atoms do so with a probability of at least
+        0.95: the level of the worst atom.
     threshold : float, optional
         The largest radius, in eV/Å, that is tolerated.
     on_exceed : {"stop", "log"} or callable, default "stop"
@@ -378,18 +378,18 @@ class HonestCalculator(Calculator):
 
     Notes
     -----
-    Every structure that is judged carries ``atoms.arrays["force_radius"]`` (eV/Å) and
-    ``atoms.arrays["force_std"]`` (recalibrated, of a component), and
+    Every structure that is evaluated carries ``atoms.arrays["force_radius"]`` (eV/Å)
+    and ``atoms.arrays["force_std"]`` (recalibrated, of a component), and
     ``atoms.info["max_force_radius"]``. Where members give energies,
-    ``atoms.info["energy_std"]`` is their spread per atom in eV, as it is: it was not
-    recalibrated. ``atoms.info["novelty"]`` is the logarithm of the evidence that the
-    run has left what was calibrated. Where u is below the smallest that was calibrated,
-    it is lifted to that.
+    ``atoms.info["energy_std"]`` is their standard deviation per atom in eV, which is
+    not recalibrated. ``atoms.info["novelty"]`` is the logarithm of the evidence that
+    the run has left what was calibrated. Where u is below the smallest that was
+    calibrated, it is lifted to that.
 
-    Novelty rings where u or features lie outside the range of calibrated rows, where a
-    species was not among them, and where u or forces of structures stay above those of
-    calibrated ones. That is told by martingales, which would need 10,000 looks on
-    average to ring without a cause, were looks independent and normal. They look at
+    Novelty is reported where u or features lie outside the range of calibrated rows,
+    where a species was not among them, and where u or forces of structures stay above
+    those of calibrated ones. The last is tested by martingales, which would need 10,000
+    looks on average for a false alarm, were looks independent and normal. They look at
     every tenth evaluation, need three looks at least, and allow a run to lie 2 (u)
     or 0.5 (forces) standard deviations of structures above the mean of these. They need
     a recalibrator that was fitted with groups, as `from_atoms` has them.
@@ -397,17 +397,17 @@ class HonestCalculator(Calculator):
     What to expect:
 
     - **Calibrate on the model's own dynamics, at the temperatures that will be met.**
-      The model goes where the truth does not: of pair potentials under EMT, calibrated
-      on dynamics with the true forces, balls of 95 % held 74 ± 1 %. Balls calibrated
-      at 400 K held 61 ± 1 % of these at 2,000 K, and 84 ± 1 % of a model that could be
-      right.
-    - **A committee that is blind to its error stays blind.** Recalibration sets u right
-      on average; what members cannot see in common, such as many-body forces if all
-      are pair potentials, no factor shows. Under EMT a committee of these gave notice
-      before its error in 1 of 40 runs: it was beyond 1 eV/Å, with its radii, at once.
+      The model visits structures that the reference does not: of pair potentials under
+      EMT, calibrated on dynamics with the true forces, 95 % balls covered 74 ± 1 %.
+      Those calibrated at 400 K covered 61 ± 1 % at 2,000 K, and 84 ± 1 % for a model
+      that could be right.
+    - **Errors that all members share are not in their standard deviation**, such as
+      missing many-body forces if all are pair potentials; recalibration makes u right
+      on average only. Under EMT a committee of these gave notice before its error in 1
+      of 40 runs: it was beyond 1 eV/Å, with its radii, at once.
     - **What coverage means.** Of atoms like those calibrated, a share of `coverage` lie
-      within their balls, atom by atom and step by step. A run has many steps: that all
-      balls of all its steps hold is not claimed.
+      within their balls, atom by atom and step by step. Nothing is said of all balls of
+      all steps together.
 
     Examples
     --------
@@ -468,7 +468,7 @@ class HonestCalculator(Calculator):
         self.collect = None if collect is None else Path(collect)
         self.features = features
 
-        # what forces are, and how far they may be off
+        # what forces are, and their radii
         self.recalibrator = _fitted_to_forces(recalibrator)
         _check_features(self.recalibrator, features)
         self._committee = _committee_of(committee, members, uncertainty, energies)
@@ -494,7 +494,7 @@ class HonestCalculator(Calculator):
         properties: Sequence[str] | None = None,
         system_changes: Any = all_changes,
     ) -> None:
-        """Evaluate the committee, and say how far its forces may be off.
+        """Evaluate the committee, and the radii of its forces.
 
         Parameters
         ----------
@@ -523,7 +523,7 @@ class HonestCalculator(Calculator):
         ----------
         state : ase.Atoms or dict
             The structure to go on from, as the other run wrote it (to a trajectory of
-            ASE, or as extended XYZ), which is then judged as if for the first time; or
+            ASE, or as extended XYZ), which is then evaluated as if anew; or
             the `state` that the other run ended with.
         """
         if hasattr(state, "info"):
@@ -543,7 +543,7 @@ class HonestCalculator(Calculator):
     # -- one structure after the other -------------------------------------------------
 
     def _go_on(self, atoms: Any, answer: _Answer) -> None:
-        """Count a structure, and judge it if it is its turn."""
+        """Count a structure, and evaluate it if it is its turn."""
         for name in (RADIUS, STD):
             atoms.arrays.pop(name, None)
         for name in (WORST, ENERGY_STD, EVIDENCE):
@@ -552,10 +552,10 @@ class HonestCalculator(Calculator):
         step = self.state["step"]
         self.state["step"] += 1
         if step % self.every == 0:
-            events = self._judge(atoms, answer, step)
+            events = self._evaluate(atoms, answer, step)
             self._react(atoms, answer, events)
 
-    def _judge(self, atoms: Any, answer: _Answer, step: int) -> list[Event]:
+    def _evaluate(self, atoms: Any, answer: _Answer, step: int) -> list[Event]:
         """Write radii beside the atoms, and return what begins here."""
         # the recalibrated uncertainty of each force, and the radius of its ball
         with gathered() as warnings:
@@ -569,8 +569,8 @@ class HonestCalculator(Calculator):
         atoms.arrays[STD] = honest.y_std
         atoms.info[WORST] = float(radius[worst])
         if answer.energies is not None:
-            spread = float(np.std(answer.energies, ddof=1))
-            atoms.info[ENERGY_STD] = spread / len(atoms)
+            std = float(np.std(answer.energies, ddof=1))
+            atoms.info[ENERGY_STD] = std / len(atoms)
 
         # what begins here: novelty, and a radius beyond the threshold
         events = self._watch(atoms, p, warnings, step)

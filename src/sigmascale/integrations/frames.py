@@ -1,4 +1,4 @@
-"""Tables larger than memory: a sample to learn from and to judge, batches to apply.
+"""Tables larger than memory: a sample to fit and to test, batches to apply.
 
 Frames are lazy ones of Polars, DuckDB, Dask or Spark, by way of Narwhals. Which rows
 are in a sample depends on these rows alone: a hash of their numbers, computed by
@@ -59,8 +59,8 @@ def sample(
 ) -> Predictions:
     """Return about so many rows of a lazy frame, the same ones in every engine.
 
-    What is fitted to them or judged by them is then done in memory: a million rows tell
-    a factor to within 0.2 %. The frame is read twice, once for the number of its rows
+    Fits and tests are then done in memory: with a million rows, the sampling error of a
+    factor is 0.2 %. The frame is read twice, once for the number of its rows
     and the size of its values; all rows are returned if there are no more.
 
     Parameters
@@ -142,7 +142,7 @@ def apply(
         `y_pred` and `y_std` are their median and width.
     quantiles : list of float, optional
         Levels whose quantiles become columns: `name` with "_q0.05" and so on. They are
-        those of the truth, or without `y_pred` those of the error.
+        those of true values, or without `y_pred` those of errors.
     coverage : float, optional
         Coverage of a central interval, which becomes two columns: `name` with "_low"
         and "_high"; of vectors, one: `name` with "_radius".
@@ -263,10 +263,10 @@ def _finite(name: str) -> nw.Expr:
 def draw(
     lazy: Frame, schema: Schema, n_rows: int, seed: int = 0, place: str | None = None
 ) -> Predictions:
-    """Return about so many rows of a lazy frame, whose columns a schema tells.
+    """Return about so many rows of a lazy frame, with the columns of a schema.
 
-    The frame is read twice: to count its rows, and to collect those that are drawn. A
-    column may tell the `place` of a row, by which messages name it.
+    The frame is read twice: to count its rows, and to collect those that are drawn.
+    Messages name rows by the column `place`, if there is one.
     """
     groups = schema.groups
     n_all, sizes = _counted(lazy, schema)
@@ -727,8 +727,8 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     except duckdb.CatalogException as problem:  # it does not know our function
         ours.remove_function(function)
         msg = (
-            "`connection` must be the one that made the relation `frame`, which does "
-            "not tell itself. Pass it."
+            "`connection` must be the one that made the relation `frame`, which a "
+            "relation does not name. Pass it."
         )
         raise InvalidInputError(msg) from problem
 

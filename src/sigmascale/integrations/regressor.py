@@ -54,8 +54,8 @@ from .sources import (
 LEAST_BELIEVED = 0.01  # of the median positive uncertainty: no less is believed
 MOST_FEATURES = 100  # columns of X that a scale is learned from unless they are named
 PREDICTION = "prediction"  # a feature, where a regressor has no uncertainty
-INTERPOLATES = 0.05  # error in training, in units of that out of fold, at most
-TRAINING_ROWS_ASKED = 1000  # rows of the training that tell it
+INTERPOLATES = 0.05  # largest training error, in units of the cross-validated one
+TRAINING_ROWS_ASKED = 1000  # training rows that are predicted for that
 
 
 class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -80,16 +80,16 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         members (random forest, extra trees, bagging, voting). Of one that predicts one
         quantile (LightGBM and others), clones for the levels 0.05, 0.5 and 0.95 are
         fitted. A regressor without any (gradient boosting, ridge, neighbours, networks)
-        has one for all rows, the root mean square of errors out of fold, from which the
-        recalibrator learns where errors are larger, by `features` and the prediction.
+        has one for all rows, the root mean square of cross-validated errors; the
+        recalibrator learns where errors are larger from `features` and the prediction.
     recalibrator : Recalibrator, optional
         By default ``Recalibrator()``. Its bias, if it learns one, moves the centre of
         distributions and intervals, and not the predictions. The columns of its `parts`
         are features.
     ensemble : bool, default False
         Predict by the mean of the models of the folds, in place of one that is fitted
-        on all rows. Their errors out of fold are then those of what predicts. Where a
-        model interpolates (as many columns as rows, networks, one neighbour) a fit on
+        on all rows. Their cross-validated errors are then those of what predicts. Where
+        a model interpolates (as many columns as rows, networks, one neighbour) a fit on
         all rows may err quite differently, and intervals hold too little; else it
         hardly matters.
     cv : int, splitter or iterable of (train, test), default 5
@@ -113,8 +113,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     recalibrator_ : Recalibrator
         The fitted one, which can be saved.
     predictions_ : Predictions
-        Of the rows that taught it, out of fold: ``validate`` judges the regressor by
-        these.
+        Cross-validated ones of the rows that it was fitted to: ``validate`` tests the
+        regressor by these.
     std_ : float or None
         The uncertainty of all rows before they are recalibrated, where the regressor
         has none.
@@ -129,12 +129,12 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     :meth:`~sigmascale.Predictions.from_distribution` of rows held out.
 
     With a frozen regressor and ``Recalibrator(hold_out=0.2)``, intervals have the
-    guarantee of split conformal prediction. Otherwise it holds approximately: the
+    guarantee of split conformal prediction. Otherwise coverage is approximate: the
     regressor that predicts has seen more rows than those whose errors set the width,
-    which makes intervals rather too wide. Where it interpolates, errors in training say
+    which makes intervals slightly too wide. Where it interpolates, training errors say
     nothing of new ones: with as many columns as rows, least squares of minimum norm has
     errors that are several times as large when it is fitted on all rows. `fit` warns if
-    errors in training are less than a twentieth of those out of fold.
+    training errors are less than a twentieth of cross-validated ones.
 
     Examples
     --------
@@ -195,7 +195,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         groups: Any = None,
         **fit_params: Any,
     ) -> Self:
-        """Fit the regressor, and the recalibrator to what it gets wrong out of fold.
+        """Fit the regressor, and the recalibrator to its cross-validated errors.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         has_std = has_uncertainty(regressor)
         options = self._options(regressor, weights, fit_params)
 
-        # what predicts, and which rows tell its errors, with their predictions
+        # what predicts, and the rows whose errors are known, with their predictions
         if isinstance(regressor, FrozenEstimator):
             if self.ensemble:
                 msg = (
@@ -259,7 +259,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 fitted = fitted_clone(regressor, X, target, options)
                 _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
 
-        # where it tells no uncertainty, one number for all rows
+        # where it has no uncertainty, one number for all rows
         new.std_ = None
         if u is None:
             counted = None if weights is None else np.asarray(weights, float)[rows]
@@ -331,14 +331,14 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return u
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Return limits between which the truth lies with the probability asked for.
+        """Return prediction intervals.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
             With the columns seen in `fit`.
         coverage : float, default 0.9
-            Probability that the truth lies within its limits.
+            The coverage of the intervals.
 
         Returns
         -------
@@ -347,7 +347,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return self.predict_distribution(X).interval(coverage)
 
     def predict_distribution(self, X: Any) -> Distributions:
-        """Return the recalibrated predictive distributions of the truth.
+        """Return the recalibrated predictive distributions of true values.
 
         Parameters
         ----------
@@ -366,7 +366,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         """Return rows as `recalibrator_` takes them: their uncertainties as they came.
 
         Monitors and followers of the recalibrator watch these, and
-        ``recalibrator_.apply`` makes of them what ``validate`` and plots judge.
+        ``recalibrator_.apply`` makes of them what ``validate`` tests.
 
         Parameters
         ----------
@@ -470,7 +470,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self, X: Any, recalibrator: Recalibrator, *, has_std: bool
     ) -> tuple[int, ...]:
         """Return the numbers of the columns of X that the recalibrator may use."""
-        # what was asked for; or all, where nothing else tells what makes errors large
+        # what was asked for; or all, where nothing else says where errors are large
         names = self._names()
         keys: list[Any] = []
         are_few = len(names) <= MOST_FEATURES and not issparse(X)
@@ -537,7 +537,7 @@ def _check_positive(u: Floats, regressor: Any) -> None:
 
 
 def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) -> None:
-    """Say that errors in training are far smaller than those out of fold."""
+    """Warn if training errors are far smaller than cross-validated ones."""
     n_asked = min(y.size, TRAINING_ROWS_ASKED)
     asked = np.unique(np.linspace(0, y.size - 1, n_asked).astype(int))
     in_training = y[asked] - predictions_of(fitted, _safe_indexing(X, asked))
@@ -545,10 +545,10 @@ def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) 
     size_out_of_fold = float(np.sqrt(np.mean(out_of_fold**2)))
     if size_in_training < INTERPOLATES * size_out_of_fold:
         warn(
-            f"Errors in training ({numerals.number(size_in_training, 2)}) are far "
-            f"smaller than out of fold ({numerals.number(size_out_of_fold, 2)}): the "
-            "regressor interpolates, and what is fitted on all rows may err otherwise "
-            "than the models of the folds, whose errors set the width. ensemble=True "
+            f"Training errors ({numerals.number(size_in_training, 2)}) are far smaller "
+            f"than cross-validated ones ({numerals.number(size_out_of_fold, 2)}): the "
+            "regressor interpolates, and the one fitted on all rows may have other "
+            "errors than the models of the folds, which set the width. ensemble=True "
             "predicts by the mean of these.",
             InterpolatingWarning,
             stacklevel=3,

@@ -1,8 +1,8 @@
 """Scorers of uncertainties for scikit-learn's searches and cross-validation.
 
-Each takes a fitted regressor that tells an uncertainty, X and y, and returns a number
+Each takes a fitted regressor that has an uncertainty, X and y, and returns a number
 that is larger for a better one, as ``scoring=`` expects: the negative of a score, or of
-how far a share or an RMS z is from what it should be.
+the distance of coverage or RMS z from its ideal value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def neg_crps(regressor: Any, X: Any, y: Any, sample_weight: Any = None) -> float
     Parameters
     ----------
     regressor : estimator
-        A fitted regressor that tells an uncertainty, such as a
+        A fitted regressor that has an uncertainty, such as a
         :class:`~sigmascale.RecalibratedRegressor`.
     X : array-like of shape (n, n_features)
         Rows that it has not seen.
@@ -84,7 +84,7 @@ def neg_interval_score(
 def neg_coverage_error(
     regressor: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> float:
-    """Return minus how far the coverage of 90 % intervals is from 0.9; the best is 0.
+    """Return minus abs(coverage − 0.9) of 90 % intervals; the best value is 0.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def neg_coverage_error(
 
 
 def neg_rms_z_error(regressor: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """Return minus the size of ln RMS z: 0 is best, and 2 is as bad as a half.
+    """Return minus abs(ln RMS z); the best value is 0, and RMS z 2 is as bad as 0.5.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _rows(regressor: Any, X: Any, y: Any, weights: Any) -> Predictions:
     y_pred, u = predict_with_std(regressor, X)
     if u is None:
         msg = (
-            f"{type(regressor).__name__} tells no uncertainty to score. Wrap it: "
+            f"{type(regressor).__name__} has no uncertainty to score. Wrap it: "
             "ss.RecalibratedRegressor(regressor)."
         )
         raise InvalidInputError(msg, "no-uncertainty")

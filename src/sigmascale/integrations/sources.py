@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -98,7 +97,7 @@ def _last(regressor: Any) -> Any:
 
 
 def has_uncertainty(regressor: Any) -> bool:
-    """Return whether a regressor tells an uncertainty; refuse what cannot be fitted."""
+    """Return whether a regressor has an uncertainty; refuse what cannot be fitted."""
     last = _last(regressor)
     is_frozen = isinstance(regressor, FrozenEstimator)
     name = type(last).__name__
@@ -117,15 +116,14 @@ def has_uncertainty(regressor: Any) -> bool:
             "FrozenEstimator(regressor), from sklearn.frozen."
         )
         raise InvalidInputError(msg, "no-clones")
-    if source_of(last) is not None:
+    if _source_of(last) is not None:
         return True
     if not _one_quantile(last):
         return False
     if is_frozen:
         msg = (
-            f"`regressor` is a frozen {name} of one quantile, which neither predicts "
-            "nor tells an uncertainty. Pass it unfrozen: clones for three quantiles "
-            "are then fitted."
+            f"`regressor` is a frozen {name} of one quantile, which has no "
+            "uncertainty. Pass it unfrozen: clones for three quantiles are then fitted."
         )
         raise InvalidInputError(msg)
     return True
@@ -176,10 +174,10 @@ def predict_with_std(regressor: Any, X: Any) -> tuple[Floats, Floats | None]:
     regressor, X = unwrapped(regressor, X)
     if isinstance(regressor, MeanOfModels):
         return regressor.predict_with_std(X)
-    source = source_of(regressor)
-    if source is None:
+    read = _source_of(regressor)
+    if read is None:
         return _column(regressor.predict(X), regressor), None
-    y_pred, std = source.read(regressor, X)
+    y_pred, std = read(regressor, X)
     u = _column(std, regressor)
     n_infinite = np.count_nonzero(~np.isfinite(u))
     if n_infinite:
@@ -253,38 +251,18 @@ def _spread(ensemble: Any, X: Any) -> Floats:
 # -- what regressors offer -------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Source:
-    """A way in which regressors tell their uncertainty.
+def _takes(option: str) -> Callable[[Any], bool]:
+    """Return a function that says whether `predict` of a regressor takes an option."""
 
-    Attributes
-    ----------
-    words : str
-        What it is, and who has it.
-    offers : callable
-        Whether a regressor, fitted or not, has it.
-    read : callable
-        What a fitted regressor predicts for X, and its uncertainties.
-    """
+    def takes(regressor: Any) -> bool:
+        predict = getattr(regressor, "predict", None)
+        return predict is not None and option in signature(predict).parameters
 
-    words: str
-    offers: Callable[[Any], bool]
-    read: Callable[[Any, Any], tuple[Any, Any]]
-
-
-def source_of(regressor: Any) -> Source | None:
-    """Return the first way in which a regressor tells its uncertainty, if any."""
-    return next((source for source in SOURCES if source.offers(regressor)), None)
-
-
-def _takes(regressor: Any, option: str) -> bool:
-    """Return whether `predict` of a regressor takes an option."""
-    predict = getattr(regressor, "predict", None)
-    return predict is not None and option in signature(predict).parameters
+    return takes
 
 
 def _has(name: str) -> Callable[[Any], bool]:
-    """Return what tells whether a regressor has a method."""
+    """Return a function that says whether a regressor has a method."""
     return lambda regressor: callable(getattr(regressor, name, None))
 
 
@@ -311,8 +289,8 @@ def _levels(regressor: Any) -> list[float]:
     return [float(level) for level in in_list] if in_list.size > 1 else []
 
 
-def _told(regressor: Any, X: Any) -> tuple[Any, Any]:
-    """Return the standard deviation that `predict` tells if asked."""
+def _of_return_std(regressor: Any, X: Any) -> tuple[Any, Any]:
+    """Return what it predicts, and the standard deviation that is returned with it."""
     y_pred = regressor.predict(X)
     if isinstance(regressor, (BayesianRidge, ARDRegression)):
         # these want an array for this, and would miss the names of its columns
@@ -368,15 +346,15 @@ def _of_interval(regressor: Any, X: Any) -> tuple[Any, Any]:
 
 def _of_prediction(results: Any, X: Any) -> tuple[Any, Any]:
     """Return the mean, and the standard error of a new value, of statsmodels."""
-    told = results.get_prediction(X)
-    if not hasattr(told, "se_obs"):
+    predicted = results.get_prediction(X)
+    if not hasattr(predicted, "se_obs"):
         msg = (
             f"{type(results).__name__} of statsmodels has the standard error of the "
             "mean alone, and none of a new value. Pass an estimator of scikit-learn, "
             "which then learns one from its errors."
         )
         raise InvalidInputError(msg, "no-uncertainty")
-    return told.predicted_mean, told.se_obs
+    return predicted.predicted_mean, predicted.se_obs
 
 
 def _of_predicted_quantiles(regressor: Any, X: Any) -> tuple[Any, Any]:
@@ -391,70 +369,42 @@ def _of_variance(regressor: Any, X: Any) -> tuple[Any, Any]:
     return mean, np.sqrt(np.maximum(variance, 0))
 
 
-SOURCES = (
-    Source(
-        "`predict(X, return_std=True)`: Gaussian processes, BayesianRidge",
-        lambda regressor: _takes(regressor, "return_std"),
-        _told,
-    ),
-    Source(
-        '`predict(X, output_type="quantiles")`: TabPFN',
-        lambda regressor: _takes(regressor, "output_type"),
-        _of_output,
-    ),
-    Source(
-        "`predict(X, quantiles=[...])`: quantile-forest",
-        lambda regressor: _takes(regressor, "quantiles"),
-        _of_quantiles,
-    ),
-    Source(
-        "`pred_dist(X)`: NGBoost",
-        _has("pred_dist"),
-        lambda regressor, X: of_distribution(regressor.pred_dist(X)),
-    ),
-    Source(
-        "a mean and a variance: CatBoost with RMSEWithUncertainty",
-        lambda regressor: _loss(regressor).startswith("RMSEWithUncertainty"),
-        _of_variance,
-    ),
-    Source(
-        "several quantiles at once: XGBoost with `quantile_alpha`, CatBoost with "
-        "MultiQuantile",
-        lambda regressor: bool(_levels(regressor)),
-        _of_levels,
-    ),
-    Source(
-        "`predict_proba(X)`, a distribution: skpro",
-        _has("predict_proba"),
-        lambda regressor, X: of_distribution(regressor.predict_proba(X)),
-    ),
-    Source(
-        "`predict_quantiles(X, alpha=[...])`: sktime",
-        _has("predict_quantiles"),
-        _of_predicted_quantiles,
-    ),
-    Source(
-        "`predict_interval(X)`: MAPIE, fitted and frozen",
-        _has("predict_interval"),
-        _of_interval,
-    ),
-    Source(
-        "`predict_int(X)`: crepes, calibrated and frozen",
-        _has("predict_int"),
-        lambda regressor, X: (
-            regressor.predict(X),
-            _half_width(regressor.predict_int(X)),
-        ),
-    ),
-    Source(
-        "`get_prediction(X)`: results of statsmodels, frozen",
-        _has("get_prediction"),
-        _of_prediction,
-    ),
-    Source(
-        "members: random forests, extra trees, bagging, voting",
-        lambda regressor: isinstance(regressor, _ENSEMBLES),
-        lambda ensemble, X: (ensemble.predict(X), _spread(ensemble, X)),
-    ),
+def _of_members(ensemble: Any, X: Any) -> tuple[Any, Any]:
+    """Return what an ensemble predicts, and the standard deviation of its members."""
+    return ensemble.predict(X), _spread(ensemble, X)
+
+
+_Read = Callable[[Any, Any], tuple[Any, Any]]
+SOURCES: tuple[tuple[Callable[[Any], bool], _Read], ...] = (
+    # Gaussian processes, BayesianRidge: `predict(X, return_std=True)`
+    (_takes("return_std"), _of_return_std),
+    # TabPFN: `predict(X, output_type="quantiles")`
+    (_takes("output_type"), _of_output),
+    # quantile-forest: `predict(X, quantiles=[...])`
+    (_takes("quantiles"), _of_quantiles),
+    # NGBoost
+    (_has("pred_dist"), lambda model, X: of_distribution(model.pred_dist(X))),
+    # CatBoost with RMSEWithUncertainty: `predict` gives a mean and a variance
+    (lambda model: _loss(model).startswith("RMSEWithUncertainty"), _of_variance),
+    # XGBoost with several levels, CatBoost with MultiQuantile: `predict` gives all
+    (lambda model: bool(_levels(model)), _of_levels),
+    # skpro: `predict_proba(X)` is a distribution
+    (_has("predict_proba"), lambda model, X: of_distribution(model.predict_proba(X))),
+    # sktime: `predict_quantiles(X, alpha=[...])`
+    (_has("predict_quantiles"), _of_predicted_quantiles),
+    # MAPIE, fitted and frozen
+    (_has("predict_interval"), _of_interval),
+    # crepes, calibrated and frozen
+    (_has("predict_int"), lambda m, X: (m.predict(X), _half_width(m.predict_int(X)))),
+    # results of statsmodels, frozen
+    (_has("get_prediction"), _of_prediction),
+    # random forests, extra trees, bagging, voting
+    (lambda model: isinstance(model, _ENSEMBLES), _of_members),
 )
-"""How regressors tell their uncertainty; the first that one offers is taken."""
+"""How a regressor is known to have an uncertainty, and how it is read with what the
+regressor predicts; the first that fits is taken."""
+
+
+def _source_of(regressor: Any) -> _Read | None:
+    """Return how the uncertainty of a regressor is read, if it has one."""
+    return next((read for offers, read in SOURCES if offers(regressor)), None)
