@@ -177,7 +177,7 @@ def test_every_page_ends_with_the_next_of_its_path():
 def test_the_pages_are_short():
     words = {page: len(page.read_text("utf-8").split()) for page in SITE}
     assert len(SITE) <= 25
-    assert sum(words.values()) <= 21_200
+    assert sum(words.values()) <= 21_300
     assert words[DOCS / "result.md"] <= 900
 
 

@@ -27,7 +27,7 @@ q: ss.Predictions = again.apply(p)
 low, high = q.distributions.interval(0.9).T
 print((high - low).mean(), q.distributions.sf(1.0).max())
 ss.Monitor(r).update(p).save("monitor.json")
-monitor: ss.Monitor = ss.load("monitor.json", ss.Monitor)
+monitor: ss.Monitor = ss.load("monitor.json", kind=ss.Monitor)
 limits = ss.Follower(r, coverage=0.9).update(p).interval(p)
 print(monitor.state, limits.shape)
 
