@@ -196,6 +196,7 @@ def _spearman(p: Predictions, confidence: float) -> Estimate | None:
         return None
     from scipy import stats
 
+    # rounded
     ranks = stats.rankdata(for_order(p.y_std)), stats.rankdata(for_order(size))
     value = float(np.corrcoef(*ranks)[0, 1])
     product = (ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())
