@@ -160,7 +160,7 @@ arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena/*.csv; 
 
 studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies anew; hours
 	@mkdir -p $(STUDIES)
-	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --seed 4754 --sets 0.15 \
+	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --seed 4754 --workers 2 \
 		--out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		> $(STUDIES)/monitor.md
