@@ -88,6 +88,8 @@ def press_ctrl_c_during(change, it, after):
         os.kill(os.getpid(), signal.SIGINT)
 
     key = threading.Thread(target=press)
+    # in the background of a shell, tests begin with a SIGINT that is ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         key.start()
         change(it)
@@ -95,6 +97,8 @@ def press_ctrl_c_during(change, it, after):
         time.sleep(1)  # it comes at once, unless a callback has swallowed it
     except KeyboardInterrupt:
         key.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 # in a callback of C, an exception is told and forgotten
