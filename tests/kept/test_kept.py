@@ -34,15 +34,17 @@ def kind_of(name):
 def test_kept_files_give_what_they_gave(name):
     kept = json.loads((FOLDER / f"{name}.gave.json").read_text("utf-8"))
     given = gave(ss.load(FOLDER / f"{name}.json", kind=kind_of(name)), kept["rows"])
+    # evidence adds up logarithms of SciPy's functions: last digits differ by version
+    digits = 1e-10 if name.startswith("monitor") else 1e-12
     assert given.keys() == kept["gave"].keys()
     for what, expected in kept["gave"].items():
         if what == "alarm":
-            assert given[what] == pytest.approx(expected, rel=1e-12)
+            assert given[what] == pytest.approx(expected, rel=digits)
             continue
         found = np.array(given[what], dtype=float)
         found[np.isinf(found)] = np.nan  # JSON has null
         np.testing.assert_allclose(
-            found, np.array(expected, dtype=float), rtol=1e-12, atol=1e-12
+            found, np.array(expected, dtype=float), rtol=digits, atol=digits
         )
 
 

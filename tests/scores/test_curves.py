@@ -156,6 +156,21 @@ def test_what_is_attainable_is_what_calibrated_sets_attain():
 # --- confidence curve -----------------------------------------------------------------
 
 
+def test_the_oracle_of_equal_errors_with_weights_does_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    rows = {
+        "y_std": rng.lognormal(size=300),
+        "error": rng.integers(-3, 4, 300).astype(float),
+        "weights": rng.uniform(0.2, 2, 300),
+    }
+    oracle = scores.confidence_curve(ss.Predictions(**rows), n_draws=2).oracle
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(300)
+        p = ss.Predictions(**{name: x[order] for name, x in rows.items()})
+        found = scores.confidence_curve(p, n_draws=2).oracle
+        np.testing.assert_allclose(found, oracle, rtol=1e-12)
+
+
 def test_each_point_is_the_statistic_of_the_rows_that_are_left():
     p = make(200)
     for statistic, function in (

@@ -21,6 +21,7 @@ from .._support.checks import (
     check_choice,
     check_count,
     check_fraction,
+    for_order,
 )
 from .._support.numerals import fixed, number, percent
 from .._support.render import Cells, Result
@@ -608,6 +609,8 @@ def confidence_curve(
     (whole,) = cut(p._with(weights=None), 1, by=0).values()
     by_u = whole.order
     size = np.sqrt(p.squared_error)
+    # equal errors by their weights, or the order of rows would tell what is left
+    by_error = np.lexsort((weights, for_order(size)))  # rounded
 
     # the curves of errors that are u times normal numbers
     squares = Squares("normal", p.dim)
@@ -619,7 +622,7 @@ def confidence_curve(
     return ConfidenceCurve(
         pruned=pruned,
         error=curve(size, by_u),
-        oracle=curve(size, np.argsort(size)),  # of itself alone
+        oracle=curve(size, by_error),
         reference=simulated.mean(axis=0),
         reference_low=np.quantile(simulated, tail, axis=0),
         reference_high=np.quantile(simulated, 1 - tail, axis=0),
