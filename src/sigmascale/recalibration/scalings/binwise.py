@@ -213,6 +213,7 @@ class BinwiseScaling(Scaling):
 def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
     """Return the weights, and the weighted sums of z², of each joint bin of axes."""
     shape = tuple(axis.n_codes for axis in axes)
+    rows = rows._with()  # or z² would be kept with them
     cell = _cells_of(rows, axes)
     weights = ones_if_none(rows.weights, rows.n_rows)
     n: Any = np.bincount(cell, weights, math.prod(shape))
