@@ -61,7 +61,7 @@ class Library:
         return self.xp.where(self.xp.isnan(x), zero, codes)
 
     def may_hold_zeros(self, x: Array) -> bool:
-        """Return whether some number may be 0; what is traced cannot tell."""
+        """Return whether some number may be 0; it is true of traced arrays."""
         return True
 
 
@@ -113,7 +113,7 @@ class Torch(Library):
         return self.xp.index_select(self.constant(in_32_bits), 0, at)
 
     def may_hold_zeros(self, x: Array) -> bool:
-        """Return whether some number may be 0; what is traced cannot tell."""
+        """Return whether some number may be 0; it is true of traced arrays."""
         return self.xp.compiler.is_compiling() or not bool(x.all())
 
 

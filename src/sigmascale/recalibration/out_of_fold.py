@@ -171,7 +171,7 @@ def of_rows_out_of_fold(
     z = rows.signed_error / scale
     if not rows.is_vector and rows.n_effective < LEAST_FOR_SIGN:
         warn(
-            f"{rows.n_rows} rows tell little of the distribution of errors: it is "
+            f"{rows.n_rows} rows say little about the distribution of errors: it is "
             f"taken to be that of ±|z|. From {LEAST_FOR_SIGN} rows on it is learned "
             "with its sign.",
             FewRowsWarning,

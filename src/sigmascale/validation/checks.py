@@ -38,7 +38,7 @@ from .values import Values
 
 AS_CLEAR = 0.85  # of the distance: then a pair of columns is named, not trees
 OF_ALL_ROWS = 0.2  # of the error rate of a FAIL, that limits of all rows take
-# families of regions beside columns: what trees expect, pairs of columns, short runs
+# families of regions beside columns: what trees predict, pairs of columns, short runs
 TREES = -1
 PAIRS = -2
 SHORT = -3
@@ -161,7 +161,7 @@ def _all_limits(
     """Return the limits of all regions, by question: alone, and all at once.
 
     The error rate of those that hold at once is shared by families of regions: all rows
-    by each question take a fifth, each column, what trees expect, all pairs of columns
+    by each question take a fifth, each column, what trees predict, all pairs of columns
     and all short runs, by each question, the rest.
     """
     family = regions.owner.copy()

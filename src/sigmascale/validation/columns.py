@@ -72,7 +72,7 @@ class Column:
         Whether numbers are microseconds since 1970.
     kind : {"given", "time", "ranks", "trees"}
         What it is: u or a feature, the time of the rows, a sum or difference of ranks
-        of two columns, or what trees expect.
+        of two columns, or what trees predict.
     """
 
     name: str
@@ -137,7 +137,7 @@ class Condition:
     labels : tuple of str
         The labels.
     kind : {"given", "time", "ranks", "trees"}
-        What the column is. Ranks are between 0 and 1; limits of what trees expect mean
+        What the column is. Ranks are between 0 and 1; limits of what trees predict mean
         nothing to a reader.
     """
 

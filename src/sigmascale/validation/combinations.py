@@ -1,8 +1,8 @@
-"""Combinations of columns: sums and differences of ranks, and what trees expect.
+"""Combinations of columns: sums and differences of ranks, and what trees predict.
 
-Trees expect a z² for each row, from rows of the other half: their ranks are one more
+Trees predict a z² for each row, from rows of the other half: their ranks are one more
 column, and so are x0 − x1 and x0 + x1 of the ranks of the first columns. Where u is
-wrong along what trees expect, a few conditions on columns say which rows these are.
+wrong along what trees predict, a few conditions on columns say which rows these are.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def has_combinations(columns: Sequence[Column]) -> bool:
 def combined(
     columns: Sequence[Column], values: Values, rng: np.random.Generator
 ) -> list[Column]:
-    """Return what trees expect, and sums and differences of ranks, of some rows."""
+    """Return what trees predict, and sums and differences of ranks, of some rows."""
     n = values.rows.n_rows
     by_unit = rng.random((3, int(values.unit.max()) + 1))
     tested = np.flatnonzero(by_unit[0][values.unit] < MOST_TESTED / n)

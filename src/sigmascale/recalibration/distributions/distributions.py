@@ -668,7 +668,7 @@ def check_coverage(coverage: Any) -> float:
     """
     check_fraction(coverage, "coverage")
     share = float(str(coverage))
-    if not 1e-7 <= share <= 1 - 1e-7:  # no set of rows tells less
+    if not 1e-7 <= share <= 1 - 1e-7:  # no set of rows supports less
         msg = (
             "`coverage` must lie between 0 and 1, such as 0.9; found "
             f"{quoted(coverage)}."

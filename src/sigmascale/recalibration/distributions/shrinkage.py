@@ -1,4 +1,4 @@
-"""Middle, width and shape of z, drawn towards normal where few rows tell them.
+"""Middle, width and shape of z, drawn towards normal where few rows support them.
 
 A table of n normal z-scores loses 1/n of the CRPS of the true distribution: half of it
 by its middle (a bias that nobody asked for), an eighth by its width, and the rest by

@@ -189,7 +189,7 @@ class Parts:
         *,
         held_out: bool,
     ) -> Parts:
-        """Return the parts as rows tell them, which no scale has been learned from."""
+        """Return the parts as rows show them, which no scale has been learned from."""
         members = [_members(axis, rows, held_out=held_out) for axis in axes]
 
         # of each axis, by code and coverage; that of the coverage 0 is the median
@@ -235,7 +235,7 @@ class Parts:
 
     @cached_property
     def _stretches(self) -> list[Floats]:
-        """Of each axis, stretches[code, coverage]; infinite beyond what rows tell."""
+        """Of each axis, stretches[code, coverage]; infinite where rows lack."""
         of_axes = []
         for of_axis in self.parts:
             stretches = np.full((len(of_axis), STRETCHED_COVERAGES.size), math.inf)
